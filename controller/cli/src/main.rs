@@ -1,0 +1,3 @@
+//! The `meridian` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The fabric's control plane: routing, placement, reconciliation.

@@ -1,0 +1,1 @@
+//! P4Runtime v1.5: messages, byte strings, the P4Info index and a client session.

@@ -1,0 +1,1 @@
+//! Bring-up of a topology on a target: emulator, Mininet, bmv2 or external switches.
