@@ -1,0 +1,3 @@
+//! Emulator.
+pub mod event;
+pub mod roce;
