@@ -1,0 +1,96 @@
+// Every number of the pipeline that has a name, in one place.
+//
+// The controller and the tests rely on the punt and drop reasons below; they are part of the
+// pipeline's interface and are never renumbered.
+
+#ifndef FABRIC_CONSTANTS_P4
+#define FABRIC_CONSTANTS_P4
+
+// --- Ports ---------------------------------------------------------------------------------
+typedef bit<9> port_t;
+const port_t CPU_PORT = 510;   // packet-in and packet-out; bmv2: --cpu-port 510
+
+// --- What a port is for --------------------------------------------------------------------
+typedef bit<2> role_t;
+const role_t ROLE_OFF    = 0;
+const role_t ROLE_HOST   = 1;
+const role_t ROLE_FABRIC = 2;
+const role_t ROLE_CPU    = 3;
+
+// --- What has been decided about a packet so far -------------------------------------------
+typedef bit<2> verdict_t;
+const verdict_t VERDICT_FORWARD = 0;   // on its way through the stages
+const verdict_t VERDICT_PUNT    = 1;   // to the CPU port, with a punt reason
+const verdict_t VERDICT_DROP    = 2;   // counted under a drop reason
+const verdict_t VERDICT_SEND    = 3;   // packet-out to a given port, no stage touches it
+
+// --- Why a packet goes to the CPU ----------------------------------------------------------
+// Reasons of `trap` and `route_cpu` entries come from the controller, which uses these:
+// 1 arp, 2 nd, 3 lldp, 4 ttl, 5 acl, 6 liveness. The pipeline itself raises only two of them.
+typedef bit<7> punt_reason_t;
+const punt_reason_t PUNT_TTL = 4;
+const punt_reason_t PUNT_ACL = 5;
+
+// --- Why a packet is dropped ---------------------------------------------------------------
+typedef bit<4> drop_reason_t;
+const drop_reason_t DROP_PARSER      = 0;    // truncated, or IPv4 with a wrong version
+const drop_reason_t DROP_CHECKSUM    = 1;    // IPv4 header checksum wrong
+const drop_reason_t DROP_TTL         = 2;    // TTL used up on a fragment nobody may answer
+const drop_reason_t DROP_PORT_OFF    = 3;    // port has no role
+const drop_reason_t DROP_NOT_STATION = 4;    // sent to a unicast MAC that is not the switch's
+const drop_reason_t DROP_NO_ROUTE    = 5;    // no route, or a route that says drop
+const drop_reason_t DROP_NO_GROUP    = 6;    // group or bucket unknown, or group without members
+const drop_reason_t DROP_NO_NEXTHOP  = 7;    // next hop unknown
+const drop_reason_t DROP_ACL         = 8;    // denied by `acl`
+const drop_reason_t DROP_SAME_PORT   = 9;    // would leave by the port it came in on
+const drop_reason_t DROP_ECN         = 10;   // Not-ECT packet hit by the marking law
+const drop_reason_t DROP_VLAN        = 11;   // tagged for a VLAN; ports are untagged
+const drop_reason_t DROP_NOT_ROUTED  = 12;   // group MAC, or neither IPv4 nor IPv6
+const drop_reason_t DROP_MARTIAN     = 13;   // address that must not cross a router
+const drop_reason_t DROP_IP_OPTIONS  = 14;   // IPv4 header with options
+
+// --- Where a packet's bytes go, seen from the LA domain it enters by -----------------------
+typedef bit<2> locality_t;
+const locality_t LOCALITY_LOCAL    = 0;   // stays in the LA domain
+const locality_t LOCALITY_CROSSING = 1;   // leaves it
+const locality_t LOCALITY_TRANSIT  = 2;   // already counted where it entered the fabric
+const locality_t LOCALITY_UNKNOWN  = 3;   // destination's LA domain not known
+
+// --- Queues --------------------------------------------------------------------------------
+// bmv2 needs `--priority-queues 8`: it drops a packet whose queue does not exist.
+const bit<3> QUEUE_CONTROL = 7;   // CNPs, punted packets and packet-outs
+
+// --- Ethernet ------------------------------------------------------------------------------
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_ARP  = 0x0806;
+const bit<16> ETHERTYPE_VLAN = 0x8100;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+const bit<48> MAC_GROUP_BIT  = 0x010000000000;
+const bit<12> VID_PRIORITY   = 0;   // priority-tagged: PCP only, no VLAN (IEEE 802.1Q 9.6)
+
+// --- IP ------------------------------------------------------------------------------------
+const bit<8> PROTO_ICMP   = 1;
+const bit<8> PROTO_TCP    = 6;
+const bit<8> PROTO_UDP    = 17;
+const bit<8> PROTO_ICMPV6 = 58;
+
+const bit<2> ECN_NOT_ECT = 0;   // RFC 3168 section 5
+const bit<2> ECN_CE      = 3;
+
+const bit<128> IPV4_MAPPED = 0xffff00000000;   // ::ffff:0:0/96, RFC 4291 section 2.5.5.2
+
+// --- RoCEv2 --------------------------------------------------------------------------------
+const bit<16> UDP_PORT_ROCEV2 = 4791;
+const bit<8>  BTH_OPCODE_CNP  = 0x81;
+
+// --- Flow hash: multipliers of the 32-bit bit mixer in spread.p4 (odd, dense in set bits) ----
+const bit<32> HASH_MULTIPLIER_1 = 0x85ebca6b;
+const bit<32> HASH_MULTIPLIER_2 = 0xc2b2ae35;
+
+// --- Sizes ---------------------------------------------------------------------------------
+#define PORTS        512
+#define PORT_QUEUES  4096    // port << 3 | queue
+#define PORT_DROPS   8192    // ingress port << 4 | drop reason
+#define PORT_LOCALITY 2048   // ingress port << 2 | locality class
+
+#endif

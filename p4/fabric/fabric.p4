@@ -1,0 +1,33 @@
+// The fabric switch: one program for every tier, on v1model.
+//
+// What a switch is (leaf, spine, core) follows from its table entries alone. See
+// docs/reference-pipeline.md for tables, reasons and counters.
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "constants.p4"
+#include "headers.p4"
+#include "metadata.p4"
+#include "counters.p4"
+#include "parser.p4"
+#include "checksum.p4"
+#include "check.p4"
+#include "punt.p4"
+#include "classify.p4"
+#include "station.p4"
+#include "route.p4"
+#include "place.p4"
+#include "spread.p4"
+#include "nexthop.p4"
+#include "filter.p4"
+#include "locality.p4"
+#include "ingress.p4"
+#include "ecn.p4"
+#include "rewrite.p4"
+#include "egress.p4"
+#include "deparser.p4"
+
+@pkginfo(name="fabric", version="1")
+V1Switch(FabricParser(), FabricVerifyChecksum(), FabricIngress(), FabricEgress(),
+         FabricUpdateChecksum(), FabricDeparser()) main;

@@ -1,0 +1,83 @@
+// Ingress: the stages in order, then the verdict.
+//
+// A stage runs only while the verdict of those before it is `forward`; none undoes a verdict, save that
+// the filter may turn a punt by route or TTL into a drop. egress_spec is settled once, at the end.
+
+#ifndef FABRIC_INGRESS_P4
+#define FABRIC_INGRESS_P4
+
+control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    Check() check;
+    Punt() punt;
+    Classify() classify;
+    Station() station;
+    Route() route;
+    Place() place;
+    Spread() spread;
+    NextHop() nexthop;
+    Filter() filter;
+    Locality() locality;
+
+    @brief("Packets received; index: ingress port.")
+    counter(PORTS, CounterType.packets_and_bytes) port_rx;
+
+    @hidden
+    action packet_out_send() {
+        meta.verdict = VERDICT_SEND;
+        std.egress_spec = hdr.packet_out.egress_port;
+        meta.queue = QUEUE_CONTROL;
+        hdr.packet_out.setInvalid();
+    }
+
+    @hidden
+    action to_cpu() {
+        std.egress_spec = CPU_PORT;
+        meta.routed = 0;
+        meta.queue = QUEUE_CONTROL;
+    }
+
+    apply {
+        port_rx.count((bit<32>)std.ingress_port);
+        if (hdr.packet_out.isValid() && hdr.packet_out.submit_to_ingress == 0) {
+            packet_out_send();
+        } else {
+            hdr.packet_out.setInvalid();
+            check.apply(hdr, meta, std);
+            if (meta.verdict == VERDICT_FORWARD) {
+                punt.apply(hdr, meta, std);
+            }
+            if (meta.verdict == VERDICT_FORWARD) {
+                classify.apply(hdr, meta, std);
+                station.apply(hdr, meta, std);
+                if (meta.verdict == VERDICT_FORWARD) {
+                    route.apply(hdr, meta, std);
+                    if (meta.verdict == VERDICT_FORWARD) {
+                        place.apply(hdr, meta, std);
+                        if (meta.use_group == 1) {
+                            spread.apply(hdr, meta, std);
+                        }
+                    }
+                    if (meta.verdict == VERDICT_FORWARD) {
+                        nexthop.apply(hdr, meta, std);
+                    }
+                    if (meta.verdict != VERDICT_DROP) {
+                        filter.apply(hdr, meta, std);
+                    }
+                    if (meta.verdict == VERDICT_FORWARD) {
+                        locality.apply(hdr, meta, std);
+                    }
+                }
+            }
+        }
+
+        std.priority = meta.queue;
+        if (meta.verdict == VERDICT_PUNT) {
+            to_cpu();
+        } else if (meta.verdict == VERDICT_DROP) {
+            drops.count((bit<32>)(std.ingress_port ++ meta.drop_reason));
+            mark_to_drop(std);
+        }
+    }
+}
+
+#endif

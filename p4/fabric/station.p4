@@ -1,0 +1,64 @@
+// Station: is the packet sent to this switch to be routed?
+//
+// Reads: destination MAC, addresses.
+// Decides: drop with reason not_routed (group MAC, not IP), not_station (someone else's MAC) or martian
+// (multicast, reserved or loopback, RFC 1812 section 5.3.7, RFC 4291 2.5.3, 2.7).
+
+#ifndef FABRIC_STATION_P4
+#define FABRIC_STATION_P4
+
+control Station(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    bool martian = false;
+
+    @hidden
+    action drop(drop_reason_t reason) {
+        meta.verdict = VERDICT_DROP;
+        meta.drop_reason = reason;
+    }
+
+    @brief("The packet is for this switch: route it.")
+    action accept() {}
+
+    action not_station() {
+        drop(DROP_NOT_STATION);
+    }
+
+    @brief("MAC addresses of this switch; what is sent to another is dropped.")
+    table station {
+        key = { hdr.ethernet.dst_addr: exact @name("dst_mac"); }
+        actions = { accept; @defaultonly not_station; }
+        const default_action = not_station();
+        size = 64;
+    }
+
+    @hidden
+    action find_martian_v4() {
+        martian = hdr.ipv4.src_addr[31:29] == 7 || hdr.ipv4.dst_addr[31:29] == 7
+            || hdr.ipv4.src_addr[31:24] == 127 || hdr.ipv4.dst_addr[31:24] == 127;
+    }
+
+    @hidden
+    action find_martian_v6() {
+        martian = hdr.ipv6.src_addr[127:120] == 0xff || hdr.ipv6.dst_addr[127:120] == 0xff
+            || hdr.ipv6.src_addr[127:1] == 0 || hdr.ipv6.dst_addr[127:1] == 0;
+    }
+
+    apply {
+        if (hdr.ethernet.dst_addr & MAC_GROUP_BIT != 0) {
+            drop(DROP_NOT_ROUTED);
+        } else if (hdr.ipv4.isValid()) {
+            find_martian_v4();
+        } else if (hdr.ipv6.isValid()) {
+            find_martian_v6();
+        } else {
+            drop(DROP_NOT_ROUTED);
+        }
+        if (martian) {
+            drop(DROP_MARTIAN);
+        } else if (meta.verdict == VERDICT_FORWARD) {
+            station.apply();
+        }
+    }
+}
+
+#endif
