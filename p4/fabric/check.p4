@@ -53,7 +53,7 @@ control Check(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             drop(DROP_PORT_OFF);
         } else if (std.parser_error != error.NoError) {
             drop(DROP_PARSER);
-        } else if (hdr.ipv4.isValid() && hdr.ipv4.version != 4) {
+        } else if (hdr.ipv4.isValid() && (hdr.ipv4.version != 4 || hdr.ipv4.total_len < 20)) {
             drop(DROP_PARSER);
         } else if (hdr.ipv6.isValid() && hdr.ipv6.version != 6) {
             drop(DROP_PARSER);

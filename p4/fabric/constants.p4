@@ -33,7 +33,7 @@ const punt_reason_t PUNT_ACL = 5;
 
 // --- Why a packet is dropped ---------------------------------------------------------------
 typedef bit<4> drop_reason_t;
-const drop_reason_t DROP_PARSER      = 0;    // truncated, or IPv4 with a wrong version
+const drop_reason_t DROP_PARSER      = 0;    // truncated, or IP header with a wrong version or length
 const drop_reason_t DROP_CHECKSUM    = 1;    // IPv4 header checksum wrong
 const drop_reason_t DROP_TTL         = 2;    // TTL used up on a fragment nobody may answer
 const drop_reason_t DROP_PORT_OFF    = 3;    // port has no role

@@ -70,13 +70,13 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
         }
 
-        std.priority = meta.queue;
         if (meta.verdict == VERDICT_PUNT) {
             to_cpu();
         } else if (meta.verdict == VERDICT_DROP) {
             drops.count((bit<32>)(std.ingress_port ++ meta.drop_reason));
             mark_to_drop(std);
         }
+        std.priority = meta.queue;
     }
 }
 

@@ -35,7 +35,6 @@ struct metadata_t {
     bit<3>   queue;
 
     // route, place, spread
-    bit<1>   own_address;   // a route_cpu entry: the packet is for the switch itself
     bit<1>   use_group;
     bit<32>  group_id;
     bit<32>  nexthop_id;

@@ -5,7 +5,7 @@
 // route that says so, drops. TTL is looked at only here: a packet for the switch itself may arrive with
 // its last hop spent. A later fragment is dropped, not punted, as no ICMP error may answer it (RFC 1812
 // section 4.3.2.7).
-// Writes: own_address, use_group, group_id, nexthop_id.
+// Writes: use_group, group_id, nexthop_id.
 
 #ifndef FABRIC_ROUTE_P4
 #define FABRIC_ROUTE_P4
@@ -30,7 +30,6 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
     @brief("An address of the switch itself: to the CPU port with `reason`.")
     action route_cpu(punt_reason_t reason) {
-        meta.own_address = 1;
         meta.verdict = VERDICT_PUNT;
         meta.punt_reason = reason;
     }
