@@ -10,3 +10,7 @@ pub use messages::p4::v1;
 pub mod config {
     pub use crate::messages::p4::config::v1;
 }
+
+pub mod bytes;
+pub mod info;
+pub mod text;
