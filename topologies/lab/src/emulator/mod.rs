@@ -1,3 +1,4 @@
 //! Emulator.
 pub mod event;
+pub mod nic;
 pub mod roce;

@@ -1,0 +1,282 @@
+//! DCQCN, the sender's side (reaction point): a rate that halves towards what the marks ask for
+//! and climbs back by timer.
+//!
+//! The law is that of adapters with timer-driven increase (no byte counter), as the
+//! public simulators of HPCC and SimAI have it. All its timers are evaluated when somebody asks:
+//! the state at `now` is a function of the CNPs before it, so no events are needed.
+
+/// DCQCN parameters of a sender and, for the CNP interval, of a receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DcqcnConfig {
+    /// Shortest time between CNPs for one queue pair, ns (notification point).
+    pub cnp_interval_ns: u64,
+    /// Time between updates of alpha, ns.
+    pub alpha_interval_ns: u64,
+    /// Shortest time between two rate decreases, ns.
+    pub decrease_interval_ns: u64,
+    /// Time between two rate increases, ns.
+    pub increase_interval_ns: u64,
+    /// Weight of the newest observation in alpha.
+    pub gain: f64,
+    /// Increases that only go half way back to the target rate before the target itself rises.
+    pub fast_recovery_steps: u32,
+    /// Additive increase per step, bits/s.
+    pub additive_bps: u64,
+    /// Hyper increase per step, bits/s.
+    pub hyper_bps: u64,
+    /// The rate never falls below this, bits/s.
+    pub minimum_bps: u64,
+}
+
+impl DcqcnConfig {
+    /// The `dcqcn` parameter set of the HPCC simulations for a port of `speed_bps`: 4 µs between decreases,
+    /// 300 µs between increases, gain 1/256, increases of 5 and 50 Mb/s per 25 Gb/s of speed.
+    #[must_use]
+    pub fn hpcc(speed_bps: u64) -> Self {
+        Self {
+            cnp_interval_ns: 4_000,
+            alpha_interval_ns: 1_000,
+            decrease_interval_ns: 4_000,
+            increase_interval_ns: 300_000,
+            gain: 1.0 / 256.0,
+            fast_recovery_steps: 1,
+            additive_bps: speed_bps / 5_000,
+            hyper_bps: speed_bps / 500,
+            minimum_bps: speed_bps / 1_000,
+        }
+    }
+
+    /// The `dcqcn_paper` set of the HPCC simulations: 50 µs between decreases and alpha updates, 55 µs between
+    /// increases.
+    #[must_use]
+    pub fn paper(speed_bps: u64) -> Self {
+        Self {
+            cnp_interval_ns: 50_000,
+            alpha_interval_ns: 50_000,
+            decrease_interval_ns: 50_000,
+            increase_interval_ns: 55_000,
+            fast_recovery_steps: 5,
+            ..Self::hpcc(speed_bps)
+        }
+    }
+}
+
+/// The rate of one queue pair.
+#[derive(Clone, Debug)]
+pub struct RateController {
+    line_bps: f64,
+    rate: f64,
+    target: f64,
+    alpha: f64,
+    /// Whether a CNP has ever arrived: before that the rate is the line's.
+    engaged: bool,
+    cnp_since_alpha: bool,
+    cnp_since_decrease: bool,
+    next_alpha: u64,
+    next_decrease: u64,
+    next_increase: u64,
+    increases: u32,
+}
+
+impl RateController {
+    /// A controller at line rate, bits/s.
+    #[must_use]
+    pub fn new(line_bps: u64) -> Self {
+        Self {
+            line_bps: line_bps as f64,
+            rate: line_bps as f64,
+            target: line_bps as f64,
+            alpha: 1.0,
+            engaged: false,
+            cnp_since_alpha: false,
+            cnp_since_decrease: false,
+            next_alpha: 0,
+            next_decrease: 0,
+            next_increase: 0,
+            increases: 0,
+        }
+    }
+
+    /// The rate at `now`, bits/s. Time never goes back between calls.
+    pub fn rate_bps(&mut self, config: &DcqcnConfig, now: u64) -> u64 {
+        self.advance(config, now);
+        self.rate as u64
+    }
+
+    /// A CNP arrived at `now`.
+    pub fn on_cnp(&mut self, config: &DcqcnConfig, now: u64) {
+        if !self.engaged {
+            self.engaged = true;
+            self.next_alpha = now + config.alpha_interval_ns;
+            self.next_decrease = now;
+            self.next_increase = now + config.increase_interval_ns;
+        }
+        self.advance(config, now);
+        if !self.cnp_since_decrease {
+            self.next_decrease = self.next_decrease.max(now);
+        }
+        self.cnp_since_alpha = true;
+        self.cnp_since_decrease = true;
+        self.advance(config, now);
+    }
+
+    fn advance(&mut self, config: &DcqcnConfig, now: u64) {
+        if !self.engaged {
+            return;
+        }
+        loop {
+            let decrease = if self.cnp_since_decrease {
+                self.next_decrease
+            } else {
+                u64::MAX
+            };
+            let increase = if self.rate < self.line_bps {
+                self.next_increase
+            } else {
+                u64::MAX
+            };
+            if decrease.min(increase) > now {
+                break;
+            }
+            if decrease <= increase {
+                self.advance_alpha(config, decrease);
+                self.decrease(config, decrease);
+            } else {
+                self.increase(config);
+            }
+        }
+        self.advance_alpha(config, now);
+    }
+
+    fn advance_alpha(&mut self, config: &DcqcnConfig, to: u64) {
+        if to < self.next_alpha {
+            return;
+        }
+        let interval = config.alpha_interval_ns.max(1);
+        let ticks = (to - self.next_alpha) / interval + 1;
+        self.next_alpha += ticks * interval;
+        let keep = 1.0 - config.gain;
+        self.alpha *= power(keep, ticks);
+        if std::mem::take(&mut self.cnp_since_alpha) {
+            // The first of these ticks saw the CNP; the others let it fade.
+            self.alpha += config.gain * power(keep, ticks - 1);
+        }
+    }
+
+    fn decrease(&mut self, config: &DcqcnConfig, at: u64) {
+        self.target = self.rate;
+        self.rate = (self.rate * (1.0 - self.alpha / 2.0)).max(config.minimum_bps as f64);
+        self.cnp_since_decrease = false;
+        self.increases = 0;
+        self.next_decrease = at + config.decrease_interval_ns.max(1);
+        self.next_increase = at + config.increase_interval_ns.max(1);
+    }
+
+    fn increase(&mut self, config: &DcqcnConfig) {
+        self.increases += 1;
+        let step = match self.increases.cmp(&(config.fast_recovery_steps + 1)) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Equal => config.additive_bps,
+            std::cmp::Ordering::Greater => config.hyper_bps,
+        };
+        self.target = (self.target + step as f64).min(self.line_bps);
+        self.rate = f64::midpoint(self.rate, self.target);
+        // Halving the distance never quite arrives: a thousandth below line rate is line rate.
+        if self.rate > 0.999 * self.line_bps {
+            self.rate = self.line_bps;
+        }
+        self.next_increase += config.increase_interval_ns.max(1);
+    }
+}
+
+/// `base` to the `exponent` by squaring; the standard library leaves the precision of `powi` open, and a run must
+/// give the same report everywhere.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: u64 = 400_000_000_000;
+
+    #[test]
+    fn first_cnp_halves_and_alpha_fades() {
+        let config = DcqcnConfig::hpcc(LINE);
+        let mut rate = RateController::new(LINE);
+        assert_eq!(rate.rate_bps(&config, 1_000_000), LINE);
+        rate.on_cnp(&config, 1_000_000);
+        assert_eq!(rate.rate_bps(&config, 1_000_000), LINE / 2);
+        // 500 alpha updates of 1 - 1/256, one of which saw the CNP: alpha is about 0.14.
+        rate.on_cnp(&config, 1_000_000 + 250_000);
+        let after = rate.rate_bps(&config, 1_000_000 + 250_000) as f64;
+        let alpha = 2.0 * (1.0 - after / (LINE / 2) as f64);
+        assert!((alpha - 0.3775).abs() < 0.01, "alpha {alpha}");
+    }
+
+    #[test]
+    fn decreases_are_spaced_and_a_waiting_cnp_acts_later() {
+        let config = DcqcnConfig::hpcc(LINE);
+        let mut rate = RateController::new(LINE);
+        rate.on_cnp(&config, 0);
+        rate.on_cnp(&config, 1_000);
+        rate.on_cnp(&config, 2_000);
+        assert_eq!(rate.rate_bps(&config, 3_999), LINE / 2);
+        let later = rate.rate_bps(&config, 4_000);
+        assert!(
+            later < LINE * 26 / 100 && later > LINE * 24 / 100,
+            "{later}"
+        );
+        assert_eq!(
+            rate.rate_bps(&config, 8_000),
+            later,
+            "three CNPs, two intervals"
+        );
+    }
+
+    #[test]
+    fn recovers_to_line_rate() {
+        let config = DcqcnConfig::paper(LINE);
+        let mut rate = RateController::new(LINE);
+        rate.on_cnp(&config, 0);
+        // Fast recovery goes half the way each time: 300, 350, 375...
+        assert_eq!(rate.rate_bps(&config, 55_000), LINE * 3 / 4);
+        assert_eq!(rate.rate_bps(&config, 110_000), LINE * 7 / 8);
+        assert_eq!(rate.rate_bps(&config, 10_000_000), LINE);
+    }
+
+    #[test]
+    fn asking_more_often_changes_nothing() {
+        let config = DcqcnConfig::paper(LINE);
+        let (mut often, mut seldom) = (RateController::new(LINE), RateController::new(LINE));
+        for now in (0..2_000_000).step_by(500) {
+            if now % 70_000 == 0 && now < 1_000_000 {
+                often.on_cnp(&config, now);
+                seldom.on_cnp(&config, now);
+            }
+            often.rate_bps(&config, now);
+        }
+        let (a, b) = (
+            often.rate_bps(&config, 3_000_000),
+            seldom.rate_bps(&config, 3_000_000),
+        );
+        assert!(a.abs_diff(b) < 1_000, "{a} {b}");
+    }
+
+    #[test]
+    fn never_below_the_minimum() {
+        let config = DcqcnConfig::hpcc(LINE);
+        let mut rate = RateController::new(LINE);
+        (0..200).for_each(|n| rate.on_cnp(&config, n * 4_000));
+        assert_eq!(rate.rate_bps(&config, 800_000), config.minimum_bps);
+    }
+}
