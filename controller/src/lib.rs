@@ -1,4 +1,5 @@
 //! The fabric's control plane: routing, placement, reconciliation.
 
+pub mod placement;
 pub mod routing;
 pub mod workload;

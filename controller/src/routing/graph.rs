@@ -195,6 +195,19 @@ impl Graph {
         self.up.of(switch)
     }
 
+    /// The edge that leaves `switch` by `port`, if a switch of another tier is at its far end.
+    #[must_use]
+    pub fn edge(&self, switch: Switch, port: u32) -> Option<Edge> {
+        [self.up(switch), self.down(switch)]
+            .into_iter()
+            .find_map(|edges| {
+                edges
+                    .binary_search_by_key(&port, |e| e.port)
+                    .ok()
+                    .map(|i| edges[i])
+            })
+    }
+
     /// Edges to lower tiers, by port.
     #[must_use]
     pub fn down(&self, switch: Switch) -> &[Edge] {

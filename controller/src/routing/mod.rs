@@ -12,7 +12,7 @@
 
 mod graph;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use graph::{Edge, Graph, Link, LinkSet, Switch, Wire};
 

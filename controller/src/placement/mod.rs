@@ -1,0 +1,16 @@
+//! Where ranks go, how rings run, which path each flow takes; and how good any answer could be.
+
+mod colour;
+mod flows;
+mod ranks;
+mod regular;
+#[cfg(test)]
+mod tests;
+
+pub use colour::colour;
+pub use flows::{
+    Demand, FlowPlan, Network, Path, Port, Step, SwitchHop, Terminal, bound, place, replace,
+};
+pub use ranks::{
+    PlaceError, Site, choose, crossings, least_crossings, least_domains, ring_order, shuffle,
+};
