@@ -25,11 +25,14 @@ const verdict_t VERDICT_DROP    = 2;   // counted under a drop reason
 const verdict_t VERDICT_SEND    = 3;   // packet-out to a given port, no stage touches it
 
 // --- Why a packet goes to the CPU ----------------------------------------------------------
-// Reasons of `trap` and `route_cpu` entries come from the controller, which uses these:
-// 1 arp, 2 nd, 3 lldp, 4 ttl, 5 acl, 6 liveness. The pipeline itself raises only two of them.
+// The pipeline itself raises ttl and acl; the others come with `trap` and `route_cpu` entries.
 typedef bit<7> punt_reason_t;
-const punt_reason_t PUNT_TTL = 4;
-const punt_reason_t PUNT_ACL = 5;
+const punt_reason_t PUNT_ARP      = 1;   // ARP
+const punt_reason_t PUNT_ND       = 2;   // IPv6 neighbour discovery
+const punt_reason_t PUNT_LLDP     = 3;   // LLDP
+const punt_reason_t PUNT_TTL      = 4;   // TTL or hop limit used up
+const punt_reason_t PUNT_ACL      = 5;   // an `acl` entry asks for it
+const punt_reason_t PUNT_LIVENESS = 6;   // liveness packet of a neighbour
 
 // --- Why a packet is dropped ---------------------------------------------------------------
 typedef bit<4> drop_reason_t;
