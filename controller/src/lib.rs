@@ -1,5 +1,6 @@
 //! The fabric's control plane: routing, placement, reconciliation.
 
 pub mod placement;
+pub mod reconcile;
 pub mod routing;
 pub mod workload;

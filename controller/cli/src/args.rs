@@ -1,0 +1,231 @@
+//! The command line, as clap reads it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+Examples:
+  meridian demo                               the whole chain on this machine, no root
+  meridian check topologies/demo.yaml         is this topology sound?
+  sudo meridian up topologies/demo.yaml --target mininet
+  meridian status                             what is running, and how it is
+
+Exit codes: 0 done, 1 failed while running, 2 wrong arguments, 3 wrong input,
+4 something is missing on this machine, 130 interrupted.";
+
+/// An open network fabric for AI training clusters.
+#[derive(Debug, Parser)]
+#[command(name = "meridian", version, about, after_help = AFTER_HELP)]
+pub(crate) struct Cli {
+    /// Log more to standard error (-v what is done, -vv every message); RUST_LOG overrides it.
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a job on an emulated fabric: unplaced, placed, and through a link failure.
+    Demo(DemoArgs),
+    /// Validate a topology file.
+    Check(CheckArgs),
+    /// Bring a topology up and keep it running until Ctrl-C.
+    Up(UpArgs),
+    /// Show the switches, sessions, entries and ports of a running fabric.
+    Status(StatusArgs),
+    /// Generate, show or import topologies.
+    Topology(TopologyArgs),
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Arguments of `meridian demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian demo
+  meridian demo --format json | jq '.runs[] | {name, busbw_ratio, cross_la_share}'
+  meridian demo --topology topologies/two-tier-dual-tor.yaml --seed 7 --report /tmp/report")]
+pub(crate) struct DemoArgs {
+    /// The fabric [default: topologies/demo.yaml, or the copy built into the command].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) topology: Option<PathBuf>,
+    /// The job [default: topologies/jobs/demo.yaml, or the copy built into the command].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) job: Option<PathBuf>,
+    /// Seed of everything that is drawn by chance; the same seed gives the same report.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Folder that receives report.json, fabric.svg and throughput.svg.
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    pub(crate) report: PathBuf,
+    /// How to print the results.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `meridian check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian check topologies/demo.yaml
+  meridian check my-fabric.yaml --format json")]
+pub(crate) struct CheckArgs {
+    /// The topology file.
+    pub(crate) file: PathBuf,
+    /// How to print the results.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Where a topology is brought up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// Switches inside this process, hosts as NIC models; no root.
+    Embedded,
+    /// Mininet hosts and one switch process per switch; needs root and Mininet.
+    Mininet,
+    /// P4Runtime servers that are already running.
+    External,
+}
+
+/// Which switch program Mininet runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwitchProgram {
+    /// Meridian's own, beside this command or on PATH.
+    MeridianSwitch,
+    /// bmv2's simple_switch_grpc, on PATH.
+    SimpleSwitchGrpc,
+}
+
+/// Arguments of `meridian up`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian up topologies/demo.yaml
+  sudo meridian up topologies/demo.yaml --target mininet
+  meridian up lab.yaml --target external --switch leaf1=127.0.0.1:9559 --switch spine1=127.0.0.1:9560")]
+pub(crate) struct UpArgs {
+    /// The topology file.
+    pub(crate) file: PathBuf,
+    /// Where the switches run.
+    #[arg(long, value_enum, default_value_t = Target::Embedded)]
+    pub(crate) target: Target,
+    /// With --target external: NAME=HOST:PORT of a switch's P4Runtime server; once per switch.
+    #[arg(long = "switch", value_name = "NAME=HOST:PORT")]
+    pub(crate) switches: Vec<String>,
+    /// With --target mininet: the switch program to run.
+    #[arg(long, value_enum, default_value_t = SwitchProgram::MeridianSwitch)]
+    pub(crate) program: SwitchProgram,
+    /// First TCP port (on 127.0.0.1) for the switches' P4Runtime servers.
+    #[arg(long, value_name = "PORT", default_value_t = 9559)]
+    pub(crate) grpc_base_port: u16,
+    /// Run a check of reachability between all hosts, print it, tear down and exit.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Commands to run inside hosts once the fabric is up (Mininet only): HOST:COMMAND; the fabric is torn down after the last.
+    #[arg(long = "exec", value_name = "HOST:COMMAND")]
+    pub(crate) exec: Vec<String>,
+    /// How to print the results.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `meridian status`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian status
+  meridian status demo --format json")]
+pub(crate) struct StatusArgs {
+    /// The fabric's name, when several run.
+    pub(crate) fabric: Option<String>,
+    /// How to print the results.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `meridian topology`.
+#[derive(Debug, Args)]
+pub(crate) struct TopologyArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: TopologyCommand,
+}
+
+/// The subcommands of `meridian topology`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TopologyCommand {
+    /// Write a topology in its explicit form, from a file's compact `clos:` form or from options.
+    Generate(GenerateArgs),
+    /// Summarise a topology.
+    Show(CheckArgs),
+    /// Make a topology of another tool's output and report what is odd about it.
+    Import(ImportArgs),
+}
+
+/// Arguments of `meridian topology generate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian topology generate topologies/demo.yaml
+  meridian topology generate --segments 2 --hosts 16 --rails 8 --spines 8 --speed 400G -o big.yaml")]
+pub(crate) struct GenerateArgs {
+    /// A file with a `clos:` form; without it the options below describe the fabric.
+    pub(crate) file: Option<PathBuf>,
+    /// The fabric's name.
+    #[arg(long, default_value = "generated")]
+    pub(crate) name: String,
+    /// Segments (blocks) of hosts.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) segments: u32,
+    /// Hosts in a segment.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) hosts: u32,
+    /// NICs (rails) of a host.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) rails: u32,
+    /// Spine switches.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) spines: u32,
+    /// Core switches (0: two tiers).
+    #[arg(long, default_value_t = 0)]
+    pub(crate) cores: u32,
+    /// Speed of every link.
+    #[arg(long, default_value = "400G")]
+    pub(crate) speed: String,
+    /// Each NIC has two ports, on two leaves of one LA domain.
+    #[arg(long)]
+    pub(crate) dual_tor: bool,
+    /// Where to write [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Arguments of `meridian topology import`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  ibnetdiscover > fabric.txt && meridian topology import fabric.txt -o fabric.yaml
+  meridian topology import fabric.txt --format json | jq .findings")]
+pub(crate) struct ImportArgs {
+    /// Output of `ibnetdiscover`.
+    pub(crate) file: PathBuf,
+    /// Where to write the topology [default: it is not written, only the findings are shown].
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How to print the findings.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,101 @@
+//! Standard output and standard error: formats, progress bars, logs.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::Format;
+use crate::failure::Failure;
+
+/// Sends logs to standard error: warnings by default, more with `-v` and `-vv`.
+/// `RUST_LOG` overrides both.
+pub(crate) fn start_logging(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}
+
+/// Prints `value` as one JSON object, or the text that `text` makes of it.
+/// A reader that has gone away (`meridian ... | head`) is not an error.
+pub(crate) fn print<T: Serialize>(
+    format: Format,
+    value: &T,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), Failure> {
+    let mut shown = match format {
+        Format::Json => sonic_rs::to_string_pretty(value).map_err(Failure::run)?,
+        Format::Text => text(value),
+    };
+    if !shown.ends_with('\n') {
+        shown.push('\n');
+    }
+    write_all(&shown)
+}
+
+/// Writes text to standard output, taking a closed pipe for the reader's wish.
+pub(crate) fn write_all(shown: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::run(error)),
+        _ => Ok(()),
+    }
+}
+
+/// A progress line on standard error: a spinner on a terminal, plain lines
+/// elsewhere, nothing when `quiet`.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    plain: bool,
+}
+
+impl Progress {
+    /// Starts a progress line.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal && !quiet {
+            let bar = ProgressBar::new_spinner();
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_millis(120));
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar
+        } else {
+            ProgressBar::hidden()
+        };
+        Self {
+            bar,
+            plain: !terminal && !quiet,
+        }
+    }
+
+    /// Says what is being done now.
+    pub(crate) fn stage(&self, message: impl Into<String>) {
+        let message = message.into();
+        if self.plain {
+            eprintln!("{message}");
+        }
+        self.bar.set_message(message);
+    }
+
+    /// Replaces the spinner's message without a line of its own elsewhere.
+    pub(crate) fn tick(&self, message: impl Into<String>) {
+        self.bar.set_message(message.into());
+    }
+
+    /// Removes the spinner.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
