@@ -12,5 +12,6 @@ pub mod config {
 }
 
 pub mod bytes;
+pub mod entry;
 pub mod info;
 pub mod text;

@@ -82,13 +82,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// The canonical code that a server answers with when a request names
-    /// what the program does not have.
+    /// The canonical code that a server answers with: an entity that names what
+    /// the program does not have is malformed (specification section 12.1).
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
             Error::UnsupportedMatch { .. } => Code::Unimplemented,
-            Error::Unknown { .. } => Code::NotFound,
             _ => Code::InvalidArgument,
         }
     }

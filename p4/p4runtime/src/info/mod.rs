@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 pub use error::Error;
 pub use objects::{Field, MatchKind, Table};
+pub(crate) use objects::{as_default, in_entries};
 
 use crate::config::v1::{
     Action, ActionProfile, ControllerPacketMetadata, Counter, Digest, DirectCounter, DirectMeter,

@@ -79,7 +79,7 @@ fn unknown_names_list_the_names_there_are() {
     );
     assert_eq!(
         index.table(5).unwrap_err().code(),
-        crate::rpc::Code::NotFound
+        crate::rpc::Code::InvalidArgument
     );
 }
 
