@@ -3,7 +3,7 @@
 
 use crate::routing::{Destination, Graph, LinkSet, Options, Routes, Switch, Wire, compute};
 use std::collections::BTreeMap;
-use topology::{End, LaId, LinkId, NicId, SwitchId, Topology};
+use topology::{End, LaId, NicId, SwitchId, Topology};
 
 /// What a route is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,12 +45,21 @@ impl<'a> Fabric<'a> {
             .link_ids()
             .filter_map(|id| {
                 let link = &topology[id];
-                let End::Switch(lower) = link.lower else { return None };
+                let End::Switch(lower) = link.lower else {
+                    return None;
+                };
                 let ends = [lower, link.upper].map(|p| (p.switch.0, u32::from(p.port)));
-                Some(Wire { link: id.0, ends, speed_bps: link.speed_bps })
+                Some(Wire {
+                    link: id.0,
+                    ends,
+                    speed_bps: link.speed_bps,
+                })
             })
             .collect();
-        Self { topology, graph: Graph::new(tiers, &wires) }
+        Self {
+            topology,
+            graph: Graph::new(tiers, &wires),
+        }
     }
 
     /// Lists what has to be reachable. A domain's prefix stands for the NICs that most of the domain's
@@ -72,7 +81,10 @@ impl<'a> Fabric<'a> {
         for la in self.topology.la_ids() {
             let mut alike: BTreeMap<Vec<Switch>, Vec<NicId>> = BTreeMap::new();
             for nic in &self.topology[la].nics {
-                alike.entry(self.leaves_of(*nic, down)).or_default().push(*nic);
+                alike
+                    .entry(self.leaves_of(*nic, down))
+                    .or_default()
+                    .push(*nic);
             }
             alike.remove(&Vec::new());
             let common = alike
@@ -88,7 +100,8 @@ impl<'a> Fabric<'a> {
                 if is_common {
                     list.targets.push((Target::Subnet(la), position));
                 } else {
-                    list.targets.extend(nics.into_iter().map(|nic| (Target::Nic(nic), position)));
+                    list.targets
+                        .extend(nics.into_iter().map(|nic| (Target::Nic(nic), position)));
                 }
             }
         }
@@ -118,15 +131,5 @@ impl<'a> Fabric<'a> {
     #[must_use]
     pub fn routes(&self, targets: &Targets, down: &LinkSet, options: Options) -> Routes {
         compute(&self.graph, &targets.destinations, down, options)
-    }
-
-    /// How people call a link: the names of its two ends.
-    #[must_use]
-    pub fn link_name(&self, link: LinkId) -> String {
-        let [a, b] = self.topology[link].ends().map(|end| match self.topology.node(end) {
-            topology::Node::Switch(switch) => self.topology[switch].name.clone(),
-            topology::Node::Host(host) => self.topology[host].name.clone(),
-        });
-        format!("{a} - {b}")
     }
 }

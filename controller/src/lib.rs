@@ -1,5 +1,7 @@
 //! The fabric's control plane: routing, placement, reconciliation.
 
+pub mod fabric;
+pub mod neighbour;
 pub mod placement;
 pub mod reconcile;
 pub mod routing;

@@ -65,12 +65,15 @@ impl Update {
             Self::Insert(key, action) => (Type::Insert, entry(key, Some(action))),
             Self::Modify(key, action) => (Type::Modify, entry(key, Some(action))),
             Self::Delete(key) => (Type::Delete, entry(key, None)),
-            Self::Default(table, action) => {
-                (Type::Modify, default_entry(*table, action.as_ref()))
-            }
+            Self::Default(table, action) => (Type::Modify, default_entry(*table, action.as_ref())),
         };
-        let entity = v1::Entity { entity: Some(v1::entity::Entity::TableEntry(entry)) };
-        v1::Update { r#type: kind.into(), entity: Some(entity) }
+        let entity = v1::Entity {
+            entity: Some(v1::entity::Entity::TableEntry(entry)),
+        };
+        v1::Update {
+            r#type: kind.into(),
+            entity: Some(entity),
+        }
     }
 }
 
@@ -120,17 +123,36 @@ pub fn diff(desired: &State, actual: &State, ranks: &Ranks, largest: usize) -> P
             writes.entry(ranks.of(*table)).or_default().push(update);
         }
     }
-    for table in actual.defaults.keys().filter(|t| !desired.defaults.contains_key(t)) {
-        deletes.entry(ranks.of(*table)).or_default().push(Update::Default(*table, None));
+    for table in actual
+        .defaults
+        .keys()
+        .filter(|t| !desired.defaults.contains_key(t))
+    {
+        deletes
+            .entry(ranks.of(*table))
+            .or_default()
+            .push(Update::Default(*table, None));
     }
-    for key in actual.entries.keys().filter(|key| !desired.entries.contains_key(key)) {
-        deletes.entry(ranks.of(key.table)).or_default().push(Update::Delete(key.clone()));
+    for key in actual
+        .entries
+        .keys()
+        .filter(|key| !desired.entries.contains_key(key))
+    {
+        deletes
+            .entry(ranks.of(key.table))
+            .or_default()
+            .push(Update::Delete(key.clone()));
     }
     let ordered = writes.into_values().chain(deletes.into_values().rev());
     let batches = ordered.flat_map(|updates| {
-        updates.chunks(largest.max(1)).map(<[Update]>::to_vec).collect::<Vec<_>>()
+        updates
+            .chunks(largest.max(1))
+            .map(<[Update]>::to_vec)
+            .collect::<Vec<_>>()
     });
-    Plan { batches: batches.collect() }
+    Plan {
+        batches: batches.collect(),
+    }
 }
 
 /// What `state` is after `update`. Inserting what is there, or changing what is not, is left as is, as a
@@ -138,7 +160,10 @@ pub fn diff(desired: &State, actual: &State, ranks: &Ranks, largest: usize) -> P
 pub fn apply(state: &mut State, update: &Update) {
     match update {
         Update::Insert(key, action) => {
-            state.entries.entry(key.clone()).or_insert_with(|| action.clone());
+            state
+                .entries
+                .entry(key.clone())
+                .or_insert_with(|| action.clone());
         }
         Update::Modify(key, action) => {
             if let Some(there) = state.entries.get_mut(key) {
@@ -170,16 +195,28 @@ mod tests {
     const ROUTE: u32 = 4;
 
     fn ranks() -> Ranks {
-        Ranks { of_table: [(NEXTHOP, 0), (BUCKET, 1), (GROUP, 2)].into() }
+        Ranks {
+            of_table: [(NEXTHOP, 0), (BUCKET, 1), (GROUP, 2)].into(),
+        }
     }
 
     fn key(table: u32, values: &[u8]) -> Key {
-        let fields = (1..).zip(values).map(|(id, v)| (id, Match::Exact(vec![*v]))).collect();
-        Key { table, fields, priority: 0 }
+        let fields = (1..)
+            .zip(values)
+            .map(|(id, v)| (id, Match::Exact(vec![*v])))
+            .collect();
+        Key {
+            table,
+            fields,
+            priority: 0,
+        }
     }
 
     fn act(id: u32, value: u8) -> Action {
-        Action::Direct { id, params: vec![(1, vec![value])] }
+        Action::Direct {
+            id,
+            params: vec![(1, vec![value])],
+        }
     }
 
     fn param(action: &Action) -> (u32, u8) {
@@ -196,12 +233,18 @@ mod tests {
             (ROUTE, (1, hop)) | (BUCKET, (_, hop)) => has(key_of(NEXTHOP, &[hop])),
             (ROUTE, (_, group)) => has(key_of(GROUP, &[group])),
             (GROUP, (_, size)) => {
-                let Match::Exact(id) = &key.fields[0].1 else { return false };
+                let Match::Exact(id) = &key.fields[0].1 else {
+                    return false;
+                };
                 (0..size).all(|bucket| has(key_of(BUCKET, &[id[0], bucket])))
             }
             _ => true,
         };
-        state.entries.iter().find(|e| !fine(*e)).map(|(key, _)| key.clone())
+        state
+            .entries
+            .iter()
+            .find(|e| !fine(*e))
+            .map(|(key, _)| key.clone())
     }
 
     fn key_of(table: u32, values: &[u8]) -> Key {
@@ -225,7 +268,9 @@ mod tests {
                 state.entries.insert(key(GROUP, &[group]), act(5, *size));
                 for bucket in 0..*size {
                     let hop = hops[pick(hops.len())];
-                    state.entries.insert(key(BUCKET, &[group, bucket]), act(6, hop));
+                    state
+                        .entries
+                        .insert(key(BUCKET, &[group, bucket]), act(6, hop));
                 }
             }
             for _ in 0..routes {
@@ -243,7 +288,10 @@ mod tests {
 
     #[test]
     fn default_actions_are_set_and_given_back() {
-        let with = State { defaults: [(ROUTE, act(1, 1))].into(), ..State::default() };
+        let with = State {
+            defaults: [(ROUTE, act(1, 1))].into(),
+            ..State::default()
+        };
         let plan = diff(&with, &State::default(), &ranks(), 10);
         assert_eq!(plan.batches, [[Update::Default(ROUTE, Some(act(1, 1)))]]);
         let plan = diff(&State::default(), &with, &ranks(), 10);

@@ -76,7 +76,9 @@ impl State {
     ) -> Result<Self, Duplicate> {
         let mut state = Self::default();
         for entry in entries {
-            let Some(action) = entry.action.as_ref().and_then(action) else { continue };
+            let Some(action) = entry.action.as_ref().and_then(action) else {
+                continue;
+            };
             if entry.is_default_action {
                 state.defaults.insert(entry.table_id, action);
                 continue;
@@ -94,10 +96,17 @@ impl State {
 /// The key of an entry, in comparable form.
 #[must_use]
 pub fn key(entry: &v1::TableEntry) -> Key {
-    let mut fields: Vec<(u32, Match)> =
-        entry.r#match.iter().filter_map(|f| Some((f.field_id, field(f)?))).collect();
+    let mut fields: Vec<(u32, Match)> = entry
+        .r#match
+        .iter()
+        .filter_map(|f| Some((f.field_id, field(f)?)))
+        .collect();
     fields.sort_unstable();
-    Key { table: entry.table_id, fields, priority: entry.priority }
+    Key {
+        table: entry.table_id,
+        fields,
+        priority: entry.priority,
+    }
 }
 
 /// The comparable form of a field; `None` if it matches anything.
@@ -121,8 +130,12 @@ fn field(field: &v1::FieldMatch) -> Option<Match> {
 
 /// The bits of `value` that `mask` has; both are big-endian numbers of any length.
 fn masked(value: &[u8], mask: &[u8]) -> Vec<u8> {
-    let mut bits: Vec<u8> =
-        value.iter().rev().zip(mask.iter().rev()).map(|(v, m)| v & m).collect();
+    let mut bits: Vec<u8> = value
+        .iter()
+        .rev()
+        .zip(mask.iter().rev())
+        .map(|(v, m)| v & m)
+        .collect();
     bits.reverse();
     bits
 }
@@ -131,10 +144,16 @@ fn action(action: &v1::TableAction) -> Option<Action> {
     use v1::table_action::Type;
     match action.r#type.as_ref()? {
         Type::Action(direct) => {
-            let mut params: Vec<(u32, Vec<u8>)> =
-                direct.params.iter().map(|p| (p.param_id, canonical(&p.value))).collect();
+            let mut params: Vec<(u32, Vec<u8>)> = direct
+                .params
+                .iter()
+                .map(|p| (p.param_id, canonical(&p.value)))
+                .collect();
             params.sort_unstable();
-            Some(Action::Direct { id: direct.action_id, params })
+            Some(Action::Direct {
+                id: direct.action_id,
+                params,
+            })
         }
         _ => Some(Action::Profile(prost::Message::encode_to_vec(action))),
     }
@@ -143,10 +162,10 @@ fn action(action: &v1::TableAction) -> Option<Action> {
 /// The wire form of an entry; without an action for deletion.
 #[must_use]
 pub fn entry(key: &Key, action: Option<&Action>) -> v1::TableEntry {
-    let fields = key
-        .fields
-        .iter()
-        .map(|(id, m)| v1::FieldMatch { field_id: *id, field_match_type: Some(wire_match(m)) });
+    let fields = key.fields.iter().map(|(id, m)| v1::FieldMatch {
+        field_id: *id,
+        field_match_type: Some(wire_match(m)),
+    });
     v1::TableEntry {
         table_id: key.table,
         r#match: fields.collect(),
@@ -181,11 +200,17 @@ fn wire_match(m: &Match) -> FieldMatchType {
 fn wire_action(action: &Action) -> v1::TableAction {
     match action {
         Action::Direct { id, params } => {
-            let params = params
-                .iter()
-                .map(|(id, value)| v1::action::Param { param_id: *id, value: value.clone() });
-            let action = v1::Action { action_id: *id, params: params.collect() };
-            v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }
+            let params = params.iter().map(|(id, value)| v1::action::Param {
+                param_id: *id,
+                value: value.clone(),
+            });
+            let action = v1::Action {
+                action_id: *id,
+                params: params.collect(),
+            };
+            v1::TableAction {
+                r#type: Some(v1::table_action::Type::Action(action)),
+            }
         }
         // What was encoded here decodes here; an empty action would be refused by the switch, by name.
         Action::Profile(bytes) => {
@@ -204,33 +229,57 @@ mod tests {
     fn ternary(value: &[u8], mask: &[u8]) -> v1::FieldMatch {
         let (value, mask) = (value.to_vec(), mask.to_vec());
         let m = FieldMatchType::Ternary(v1::field_match::Ternary { value, mask });
-        v1::FieldMatch { field_id: 1, field_match_type: Some(m) }
+        v1::FieldMatch {
+            field_id: 1,
+            field_match_type: Some(m),
+        }
     }
 
     fn exact(field_id: u32, value: &[u8]) -> v1::FieldMatch {
-        let m = FieldMatchType::Exact(v1::field_match::Exact { value: value.to_vec() });
-        v1::FieldMatch { field_id, field_match_type: Some(m) }
+        let m = FieldMatchType::Exact(v1::field_match::Exact {
+            value: value.to_vec(),
+        });
+        v1::FieldMatch {
+            field_id,
+            field_match_type: Some(m),
+        }
     }
 
     fn table_entry(r#match: Vec<v1::FieldMatch>) -> v1::TableEntry {
-        v1::TableEntry { table_id: 7, r#match, ..Default::default() }
+        v1::TableEntry {
+            table_id: 7,
+            r#match,
+            ..Default::default()
+        }
     }
 
     #[test]
     fn padding_order_and_bits_outside_the_mask_do_not_matter() {
-        let a = key(&table_entry(vec![exact(2, &[0, 0, 5]), ternary(&[0xff, 0x12], &[0, 0xf0])]));
-        let b = key(&table_entry(vec![ternary(&[0x1f], &[0xf0]), exact(2, &[5])]));
+        let a = key(&table_entry(vec![
+            exact(2, &[0, 0, 5]),
+            ternary(&[0xff, 0x12], &[0, 0xf0]),
+        ]));
+        let b = key(&table_entry(vec![
+            ternary(&[0x1f], &[0xf0]),
+            exact(2, &[5]),
+        ]));
         assert_eq!(a, b);
     }
 
     #[test]
     fn fields_that_match_anything_are_absent() {
-        assert_eq!(key(&table_entry(vec![ternary(&[1], &[0])])), key(&table_entry(vec![])));
+        assert_eq!(
+            key(&table_entry(vec![ternary(&[1], &[0])])),
+            key(&table_entry(vec![]))
+        );
     }
 
     #[test]
     fn two_entries_with_one_key_are_an_error() {
-        let direct = Action::Direct { id: 1, params: vec![] };
+        let direct = Action::Direct {
+            id: 1,
+            params: vec![],
+        };
         let one = entry(&key(&table_entry(vec![exact(1, &[1])])), Some(&direct));
         assert!(State::from_entries([one.clone(), one]).is_err());
     }
