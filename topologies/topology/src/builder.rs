@@ -153,7 +153,7 @@ pub struct Builder {
     device_ids: FxHashSet<u64>,
     places: FxHashSet<(u8, String)>,
     scale_ups: FxHashMap<u32, ScaleUpId>,
-    next_scale_up: u32,
+    next_scale_up: usize,
 }
 
 impl Builder {
@@ -454,7 +454,7 @@ impl Builder {
     }
 
     fn scale_up(&mut self, label: Option<u32>) -> ScaleUpId {
-        let next = ScaleUpId(self.next_scale_up);
+        let next = ScaleUpId::at(self.next_scale_up);
         let id = label.map_or(next, |label| *self.scale_ups.entry(label).or_insert(next));
         if id == next {
             self.next_scale_up += 1;
@@ -551,6 +551,48 @@ impl Builder {
             delay_ns,
         });
         Ok(link)
+    }
+
+    /// Changes speed or delay of a link, on both ends' ports too.
+    pub(crate) fn change_link(
+        &mut self,
+        link: LinkId,
+        speed_bps: Option<u64>,
+        delay_ns: Option<u64>,
+    ) {
+        let changed = &mut self.topology.links[link.index()];
+        changed.speed_bps = speed_bps.unwrap_or(changed.speed_bps);
+        changed.delay_ns = delay_ns.unwrap_or(changed.delay_ns);
+        let Link { speed_bps, .. } = *changed;
+        for port in changed.ends().into_iter().filter_map(End::switch_port) {
+            self.port_mut(port.switch, port.port).speed_bps = speed_bps;
+        }
+    }
+
+    /// Unplugs links; the others move up to their places.
+    pub(crate) fn remove_links(&mut self, removed: &FxHashSet<LinkId>) {
+        let links = std::mem::take(&mut self.topology.links);
+        for (old, link) in (0..).map(LinkId).zip(links) {
+            let new = LinkId::at(self.topology.links.len());
+            let kept = (!removed.contains(&old)).then_some(new);
+            for end in link.ends() {
+                match end {
+                    End::Switch(PortRef { switch, port }) => {
+                        self.port_mut(switch, port).link = kept
+                    }
+                    End::Nic(NicPortRef { nic, port }) => {
+                        let port = &mut self.topology.nics[nic.index()].ports[usize::from(port)];
+                        *port = port
+                            .take()
+                            .zip(kept)
+                            .map(|(port, link)| NicPort { link, ..port });
+                    }
+                }
+            }
+            if kept.is_some() {
+                self.topology.links.push(link);
+            }
+        }
     }
 
     fn rank(&self, end: End) -> u8 {

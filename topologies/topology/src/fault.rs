@@ -210,6 +210,39 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The kind of problem, in a form that stays the same.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadName(_) => "bad-name",
+            Self::DuplicateName(_) => "duplicate-name",
+            Self::TooMany { .. } => "too-many",
+            Self::DeviceIdRange(_) => "out-of-range",
+            Self::DuplicateDeviceId(_) => "duplicate-device-id",
+            Self::PortRange { .. } | Self::NicPortRange { .. } => "port-out-of-range",
+            Self::PortTaken { .. } => "port-used-twice",
+            Self::SpeedMismatch { .. } => "speed-mismatch",
+            Self::NoSpeed(_) => "missing-field",
+            Self::BadSpeed(_) => "bad-value",
+            Self::SelfLink(_) => "self-link",
+            Self::NotNeighbours { .. } => "not-neighbours",
+            Self::NoNic(_) => "no-nic",
+            Self::DuplicateRail { .. } => "duplicate-rail",
+            Self::NicPorts { .. } => "out-of-range",
+            Self::NotConnected { .. } | Self::Unreachable(_) => "unreachable-host",
+            Self::NotLeafAccess { .. } | Self::LeafInTwoLas { .. } | Self::LeafChain(_) => {
+                "not-leaf-access"
+            }
+            Self::OverlappingPrefix { .. } => "overlapping-prefix",
+            Self::PrefixTooSmall { .. } | Self::OutOfAddresses { .. } => "prefix-too-small",
+            Self::DuplicateAddress { .. } => "duplicate-address",
+            Self::DuplicateMac { .. } => "duplicate-mac",
+            Self::BadMac(_) => "bad-value",
+            Self::AddressOutside { .. } => "address-outside-prefix",
+            Self::Nothing(_) => "nothing",
+        }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn help(&self) -> String {

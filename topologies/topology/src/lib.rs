@@ -12,6 +12,7 @@ mod naming;
 mod policy;
 pub mod units;
 mod write;
+mod yaml;
 
 pub use addressing::{BadMac, MacAddr};
 pub use builder::{
@@ -29,3 +30,4 @@ pub use model::{
 };
 pub use naming::NameError;
 pub use policy::{CNP_DSCP, EcnProfile, Policy, ROCE_DSCP, TierSeeds};
+pub use yaml::{LoadError, MAX_PROBLEMS, Problem, Report};
