@@ -3,6 +3,7 @@
 pub mod fabric;
 pub mod neighbour;
 pub mod placement;
+pub mod reaction;
 pub mod reconcile;
 pub mod routing;
 pub mod workload;

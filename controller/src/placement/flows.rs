@@ -49,6 +49,19 @@ pub struct Network<'a> {
     pub links: usize,
 }
 
+impl Network<'_> {
+    /// Whether there is a way for `demand` from any port of its source.
+    fn connects(&self, demand: &Demand) -> bool {
+        let Some(dest) = self.terminals[demand.dst as usize].destination else {
+            return false;
+        };
+        let ports = &self.terminals[demand.src as usize].ports;
+        ports
+            .iter()
+            .any(|port| self.routes.distance(dest, port.leaf).is_some())
+    }
+}
+
 /// A flow that wants a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
@@ -657,7 +670,7 @@ fn cut(network: &Network, demands: &[Demand], tier: u8) -> u64 {
         else {
             continue;
         };
-        if from != to {
+        if from != to && network.connects(demand) {
             for key in [(from, true), (to, false)] {
                 let c = crossing.entry(key).or_default();
                 c.bytes = c.bytes.saturating_add(demand.bytes);

@@ -2,6 +2,9 @@
 
 mod colour;
 mod flows;
+mod job;
+#[cfg(test)]
+mod job_tests;
 mod ranks;
 mod regular;
 #[cfg(test)]
@@ -11,6 +14,7 @@ pub use colour::colour;
 pub use flows::{
     Demand, FlowPlan, Network, Path, Port, Step, SwitchHop, Terminal, bound, place, replace,
 };
+pub use job::{JobFlow, JobPlan, RingPlan, Share, Strategy, place_job, terminals};
 pub use ranks::{
     PlaceError, Site, choose, crossings, least_crossings, least_domains, ring_order, shuffle,
 };

@@ -21,7 +21,7 @@ pub struct Site {
 pub enum PlaceError {
     /// Not enough hosts are free.
     #[error(
-        "job `{job}` asks for {wanted} hosts with {rails} rails, and {free} are free: lower `hosts` to {free} or less, or name a larger fabric"
+        "job `{job}` asks for {wanted} hosts with {rails} rails and {gpus} GPUs, and {free} such hosts are free: lower `hosts` to {free} or less, or take a larger fabric"
     )]
     TooFewHosts {
         /// The job's name.
@@ -30,6 +30,8 @@ pub enum PlaceError {
         wanted: u32,
         /// Rails that each must have.
         rails: u32,
+        /// GPUs that each must have.
+        gpus: u32,
         /// Hosts that have them and are free.
         free: u32,
     },

@@ -1,5 +1,7 @@
 //! Jobs and their collectives, and the bytes that they ask of the fabric.
 
+mod job;
 mod ring;
 
+pub use job::{Algorithm, Collective, Job};
 pub use ring::{Ring, share};
