@@ -25,8 +25,10 @@
 //! switch's seed. The same calls give the same results.
 
 pub mod control;
+mod hash;
 mod ids;
 pub mod program;
+pub mod server;
 mod switch;
 mod value;
 
