@@ -8,9 +8,9 @@ use std::process::ExitCode;
 /// something, 130 interrupted. (2 is clap's, for wrong arguments.)
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// An input file is wrong; the diagnostic carries the place.
-    #[error("{0:?}")]
-    Input(miette::Report),
+    /// An input is wrong; the text names the place and the fix.
+    #[error("{0}")]
+    Input(String),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -34,7 +34,7 @@ impl Failure {
     /// Prints the failure on standard error and returns its exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
-            Self::Input(report) => eprintln!("{report:?}"),
+            Self::Input(text) => eprintln!("{}", text.trim_end()),
             other => eprintln!("error: {other}"),
         }
         ExitCode::from(self.code())

@@ -14,19 +14,32 @@
 //! goes to standard output, progress and diagnostics to standard error, so that
 //! `--format json` can be piped.
 
-#[allow(dead_code)] mod args;
-#[allow(dead_code)] mod failure;
-#[allow(dead_code)] mod output;
-#[allow(dead_code,unused)] mod report;
-#[allow(dead_code)] mod running;
+mod args;
+mod cmd;
+mod failure;
+mod input;
+mod output;
+mod report;
+mod running;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::args::Cli;
+use crate::args::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     output::start_logging(cli.verbose);
-    let _=cli; ExitCode::SUCCESS }
+    let outcome = match cli.command {
+        Command::Demo(args) => cmd::demo::run(&args),
+        Command::Check(args) => cmd::check::run(&args),
+        Command::Up(args) => cmd::up::run(&args),
+        Command::Status(args) => cmd::status::run(&args),
+        Command::Topology(args) => cmd::topology::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

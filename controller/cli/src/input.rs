@@ -1,0 +1,39 @@
+//! Topologies and jobs: read from files, or the copies that are built in.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use ::topology::{LoadError, Topology};
+
+use crate::failure::Failure;
+
+/// Reads and checks a topology file; `-` is standard input.
+pub(crate) fn topology(path: &Path) -> Result<Topology, Failure> {
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut bytes).map_err(|source| {
+            Failure::File {
+                path: path.to_owned(),
+                source,
+            }
+        })?;
+        return Topology::parse_bytes("standard input", &bytes).map_err(|r| render(&r));
+    }
+    Topology::load(path).map_err(|error| match error {
+        LoadError::Invalid(report) => render(&report),
+        LoadError::Read { path, source } => Failure::File { path, source },
+    })
+}
+
+/// A report of problems, ready for standard error.
+pub(crate) fn render(report: &::topology::Report) -> Failure {
+    Failure::Input(report.render(std::io::stderr().is_terminal()))
+}
+
+/// Reads a text file.
+pub(crate) fn text(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|source| Failure::File {
+        path: path.to_owned(),
+        source,
+    })
+}
