@@ -1,6 +1,11 @@
 //! Makes Rust of the `.proto` files, with no compiler but Cargo's own.
 
-use std::{env, error::Error, fs, path::PathBuf};
+use std::{
+    env,
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use prost::Message as _;
 
@@ -19,11 +24,28 @@ fn main() -> Result<(), Box<dyn Error>> {
         .btree_map(".p4.config.v1") // so that equal P4Infos encode to equal bytes
         .compile_fds(descriptors.clone())?;
 
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    for file in ["p4.v1.rs", "p4.config.v1.rs", "google.rpc.rs"] {
+        derive_eq(&out.join(file))?;
+    }
+
     // Reflection wants names and numbers, not comments and columns.
     for file in &mut descriptors.file {
         file.source_code_info = None;
     }
-    let out = PathBuf::from(env::var("OUT_DIR")?).join("descriptors.bin");
-    fs::write(out, descriptors.encode_to_vec())?;
+    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     Ok(())
+}
+
+/// Makes every message usable as a map's key. prost leaves out messages that
+/// contain lists of messages; no message here contains a float, so all can be.
+fn derive_eq(file: &Path) -> io::Result<()> {
+    let mut code = fs::read_to_string(file)?;
+    for kind in ["Message", "Oneof"] {
+        code = code.replace(
+            &format!("#[derive(Clone, PartialEq, ::prost::{kind})]"),
+            &format!("#[derive(Clone, PartialEq, Eq, Hash, ::prost::{kind})]"),
+        );
+    }
+    fs::write(file, code)
 }

@@ -12,6 +12,12 @@ pub mod config {
 }
 
 pub mod bytes;
+#[cfg(feature = "grpc")]
+pub mod client;
 pub mod entry;
+#[cfg(feature = "grpc")]
+pub mod error;
 pub mod info;
 pub mod text;
+#[cfg(feature = "grpc")]
+pub mod transport;
