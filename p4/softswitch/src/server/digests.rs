@@ -52,8 +52,6 @@ struct Digest {
     known: HashSet<DigestData>,
     unacknowledged: BTreeMap<u64, (u64, Vec<DigestData>)>,
     last_list: u64,
-    /// Messages not sent because they were known, for the curious.
-    suppressed: u64,
 }
 
 impl Digests {
@@ -91,18 +89,11 @@ impl Digests {
         self.by_id.get(&id).map(|digest| digest.config)
     }
 
-    /// Messages of a digest that were not sent because an equal one was buffered or sent and
-    /// not acknowledged.
-    pub(crate) fn suppressed(&self, id: u32) -> u64 {
-        self.by_id.get(&id).map_or(0, |digest| digest.suppressed)
-    }
-
     /// Takes a message of the data plane; the list that it fills, if it does.
     pub(crate) fn push(&mut self, id: u32, data: DigestData, now: u64) -> Option<DigestList> {
         let digest = self.by_id.get_mut(&id)?;
         digest.expire(now);
         if !digest.known.insert(data.clone()) {
-            digest.suppressed += 1;
             return None;
         }
         if digest.buffer.is_empty() {
@@ -249,7 +240,6 @@ mod tests {
         d.push(5, message(1), 0);
         assert_eq!(d.push(5, message(1), 0), None);
         assert!(d.push(5, message(2), 0).is_some());
-        assert_eq!(d.suppressed(5), 1);
     }
 
     #[test]

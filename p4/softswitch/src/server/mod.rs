@@ -39,7 +39,9 @@
 //! updates of a batch (in slices) and between the pieces of a large read. A new primary is told
 //! so only when the old one's last batch has ended.
 
+mod actions;
 pub mod arbitration;
+mod bind;
 mod cache;
 mod clients;
 mod config;

@@ -7,7 +7,7 @@ use p4runtime::v1::{self, action_profile_group::member::WatchKind};
 
 use super::{Op, Writer};
 use crate::control::{Group, GroupMember, Member};
-use crate::server::entries::{decode_watch_port, deprecated_watch};
+use crate::server::actions::{decode_watch_port, deprecated_watch};
 use crate::server::fault::Fault;
 use crate::server::pipeline::Profile;
 

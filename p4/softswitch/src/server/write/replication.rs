@@ -7,7 +7,7 @@ use p4runtime::v1::{self, packet_replication_engine_entry::Type, replica::PortKi
 use super::{Op, Writer};
 use crate::control::{CloneSession, Replica};
 use crate::ids::Port;
-use crate::server::entries::decode_port;
+use crate::server::actions::decode_port;
 use crate::server::fault::Fault;
 
 /// Largest multicast group and clone session ids: v1model's `mcast_grp` has 16 bits, and clone
