@@ -1,16 +1,198 @@
 //! A loaded program: checked, compiled, immutable.
 
+mod ast;
+pub(crate) mod calc;
+pub(crate) mod code;
+mod emit;
 mod info;
+pub(crate) mod layout;
+mod load;
+mod number;
+pub(crate) mod parser;
+mod primitives;
+mod raw;
+mod shift;
+pub(crate) mod tables;
 
 pub use info::*;
 
 use crate::ids::*;
+use crate::value::Value;
+use calc::{Calculation, Checksum};
+use code::{HashCall, Indexed, Ins, LogCall, Pc, Slot};
+use layout::{HeaderLayout, Layout, StackLayout};
+use tables::TableDef;
 
 /// A v1model program, loaded from the JSON that p4c writes for bmv2.
 ///
 /// Immutable; share one between switches with `Arc`.
 pub struct Program {
     info: Info,
+    pub(crate) headers: Vec<HeaderLayout>,
+    /// Stacks of headers, then stacks of unions.
+    pub(crate) stacks: Vec<StackLayout>,
+    /// Words of the frame that belong to a packet.
+    pub(crate) packet_words: usize,
+    pub(crate) metadata: std::ops::Range<usize>,
+    pub(crate) standard: Standard,
+    pub(crate) parts: Parts,
+    pub(crate) errors: ParserErrors,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program")
+            .field("tables", &self.info.tables.len())
+            .field("actions", &self.info.actions.len())
+            .field("instructions", &self.parts.code.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Code and what it refers to.
+pub(crate) struct Parts {
+    pub(crate) params_base: Slot,
+    /// Constants fill the frame from here to its end.
+    pub(crate) constants_base: usize,
+    pub(crate) constants: Vec<u64>,
+    pub(crate) code: Vec<Ins>,
+    pub(crate) indexed: Vec<Indexed>,
+    pub(crate) hashes: Vec<HashCall>,
+    pub(crate) logs: Vec<LogCall>,
+    pub(crate) parser: Pc,
+    pub(crate) selects: Vec<parser::Select>,
+    /// Verifies checksums.
+    pub(crate) verify: Pc,
+    /// Updates checksums.
+    pub(crate) update: Pc,
+    /// What the deparser does besides emitting.
+    pub(crate) deparse: Pc,
+    /// Headers to emit, if valid.
+    pub(crate) deparse_order: Vec<u16>,
+    pub(crate) ingress: Pc,
+    pub(crate) egress: Pc,
+    pub(crate) actions: Vec<ActionCode>,
+    pub(crate) tables: Vec<TableDef>,
+    /// Per profile: what its selector hashes.
+    pub(crate) selectors: Vec<Option<Calculation>>,
+    pub(crate) calculations: Vec<Calculation>,
+    pub(crate) checksums: Vec<Checksum>,
+    /// Words that field lists keep. List 0 is empty.
+    pub(crate) field_lists: Vec<Vec<(Slot, u8)>>,
+    pub(crate) digests: Vec<Vec<DigestField>>,
+}
+
+/// An action's code.
+pub(crate) struct ActionCode {
+    pub(crate) entry: Pc,
+    /// Words of its parameters.
+    pub(crate) words: u16,
+}
+
+/// A field of a digest message.
+pub(crate) enum DigestField {
+    Word { slot: Slot, bits: u32 },
+    Constant(Value),
+}
+
+/// The architecture's metadata that the program has.
+#[derive(Clone, Debug)]
+pub(crate) struct Standard {
+    pub(crate) ingress_port: Slot,
+    pub(crate) egress_spec: Slot,
+    pub(crate) egress_port: Slot,
+    pub(crate) packet_length: Slot,
+    pub(crate) instance_type: Slot,
+    pub(crate) mcast_grp: Option<Slot>,
+    pub(crate) egress_rid: Option<Slot>,
+    pub(crate) priority: Option<Slot>,
+    pub(crate) qid: Option<Slot>,
+    pub(crate) parser_error: Option<Slot>,
+    pub(crate) checksum_error: Option<Slot>,
+    /// 48 bits of µs.
+    pub(crate) ingress_timestamp: Option<Slot>,
+    pub(crate) egress_timestamp: Option<Slot>,
+    /// `enq_timestamp`, `enq_qdepth`, `deq_timedelta`, `deq_qdepth` with their
+    /// widths: all or none.
+    pub(crate) queueing: Option<[(Slot, u8); 4]>,
+}
+
+impl Standard {
+    fn find(layout: &Layout) -> Result<Self, LoadError> {
+        let word = |name: &str| layout.standard(name).filter(|f| f.bits <= 64);
+        let slot = |name: &str| word(name).map(|f| f.slot);
+        let need = |name: &str| {
+            slot(name).ok_or_else(|| LoadError::Invalid {
+                place: "standard metadata".to_owned(),
+                why: format!("there is no {name}; is this a v1model program?"),
+            })
+        };
+        let queueing = ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"]
+            .map(|name| word(&format!("queueing_metadata.{name}")));
+        let queueing = match queueing {
+            [Some(a), Some(b), Some(c), Some(d)] => {
+                Some([a, b, c, d].map(|f| (f.slot, f.bits as u8)))
+            }
+            _ => None,
+        };
+        Ok(Standard {
+            ingress_port: need("standard_metadata.ingress_port")?,
+            egress_spec: need("standard_metadata.egress_spec")?,
+            egress_port: need("standard_metadata.egress_port")?,
+            packet_length: need("standard_metadata.packet_length")?,
+            instance_type: need("standard_metadata.instance_type")?,
+            mcast_grp: slot("intrinsic_metadata.mcast_grp"),
+            egress_rid: slot("intrinsic_metadata.egress_rid"),
+            priority: slot("intrinsic_metadata.priority"),
+            qid: slot("queueing_metadata.qid"),
+            parser_error: slot("standard_metadata.parser_error"),
+            checksum_error: slot("standard_metadata.checksum_error"),
+            ingress_timestamp: slot("intrinsic_metadata.ingress_global_timestamp"),
+            egress_timestamp: slot("intrinsic_metadata.egress_global_timestamp"),
+            queueing,
+        })
+    }
+}
+
+/// The program's numbers for the errors a parser can run into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ParserErrors {
+    pub(crate) none: u64,
+    pub(crate) packet_too_short: u64,
+    pub(crate) stack_out_of_bounds: u64,
+    pub(crate) header_too_short: u64,
+    pub(crate) timeout: u64,
+    pub(crate) invalid_argument: u64,
+}
+
+impl ParserErrors {
+    fn find(errors: &[(String, u64)]) -> Self {
+        let number = |name: &str, otherwise: u64| {
+            errors.iter().find(|(n, _)| n == name).map_or(otherwise, |(_, v)| *v)
+        };
+        ParserErrors {
+            none: number("NoError", 0),
+            packet_too_short: number("PacketTooShort", 1),
+            stack_out_of_bounds: number("StackOutOfBounds", 3),
+            header_too_short: number("HeaderTooShort", 4),
+            timeout: number("ParserTimeout", 5),
+            invalid_argument: number("ParserInvalidArgument", 6),
+        }
+    }
+}
+
+fn invalid(place: impl Into<String>, why: impl Into<String>) -> LoadError {
+    LoadError::Invalid {
+        place: place.into(),
+        why: why.into(),
+    }
+}
+
+fn unsupported(place: impl Into<String>, feature: impl Into<String>) -> LoadError {
+    LoadError::Unsupported {
+        place: place.into(),
+        feature: feature.into(),
+    }
 }
 
 /// Why a JSON file is not a program this switch can run.
@@ -45,10 +227,7 @@ impl Program {
     /// When the JSON is malformed, contradicts itself, or uses a feature this
     /// switch does not have; the error names the thing and its place.
     pub fn load(json: &[u8]) -> Result<Self, LoadError> {
-        let _ = json;
-        Ok(Program {
-            info: Info::default(),
-        })
+        load::load(json)
     }
 
     /// Tables, in the program's order; [`TableId`] is the index. Tables that

@@ -1,0 +1,94 @@
+//! Calculations: what hashes and checksums are computed over.
+
+use sonic_rs::{JsonValueTrait, Value as Json};
+
+use super::ast::{Ex, HeaderRef, Names, Part, text};
+use super::code::{Slot, limbs};
+use super::number::Number;
+use super::{LoadError, invalid, unsupported};
+use crate::hash::Algorithm;
+
+/// A hash or checksum and its input.
+pub(crate) struct Calculation {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) input: Vec<Input>,
+    /// Whatever follows the parsed headers is input too.
+    pub(crate) payload: bool,
+}
+
+/// A piece of input. Fields of headers that are not valid are left out.
+pub(crate) enum Input {
+    Field {
+        slot: Slot,
+        bits: u32,
+        valid: Option<Slot>,
+    },
+    /// A varbit field: its length is in the word before.
+    Varbit { slot: Slot, valid: Slot },
+    Constant { words: Box<[u64]>, bits: u32 },
+}
+
+/// Where a checksum goes, or is compared with.
+pub(crate) struct Checksum {
+    pub(crate) slot: Slot,
+    pub(crate) bits: u8,
+    pub(crate) calculation: u16,
+}
+
+pub(super) fn compile(
+    name: &str,
+    algorithm: &str,
+    input: &[Json],
+    names: &Names,
+) -> Result<Calculation, LoadError> {
+    let place = format!("calculation {name}");
+    let algorithm = Algorithm::by_name(algorithm)
+        .ok_or_else(|| unsupported(&place, format!("hash algorithm {algorithm}")))?;
+    let mut calculation = Calculation { algorithm, input: Vec::new(), payload: false };
+    for piece in input {
+        let kind = piece.get("type").and_then(|t| t.as_str()).unwrap_or_default();
+        match kind {
+            "payload" => calculation.payload = true,
+            "hexstr" => calculation.input.push(constant(piece, &place)?),
+            "header" => {
+                let value = piece.get("value").ok_or_else(|| invalid(&place, "no header"))?;
+                let header = names.layout.header(text(value, &place)?, &place)?;
+                let fields = names.layout.headers[usize::from(header)].fields.len();
+                let parts = (0..fields).map(|f| input_field(names, header, f as u16));
+                calculation.input.extend(parts);
+            }
+            _ => match names.ex(piece, &place)? {
+                Ex::Get(HeaderRef::Fixed(header), Part::Field(field)) => {
+                    calculation.input.push(input_field(names, header, field));
+                }
+                _ => return Err(unsupported(&place, format!("input of type {kind}"))),
+            },
+        }
+    }
+    Ok(calculation)
+}
+
+fn constant(piece: &Json, place: &str) -> Result<Input, LoadError> {
+    let value = piece.get("value").ok_or_else(|| invalid(place, "a constant has no value"))?;
+    let number = Number::parse(text(value, place)?, place)?;
+    let bits = piece
+        .get("bitwidth")
+        .and_then(|b| b.as_u64())
+        .filter(|b| (1..=16_000).contains(b))
+        .ok_or_else(|| invalid(place, "a constant has no bitwidth from 1 to 16000"))?;
+    let words = number.words(limbs(bits as u32)).into();
+    Ok(Input::Constant { words, bits: bits as u32 })
+}
+
+fn input_field(names: &Names, header: u16, field: u16) -> Input {
+    let layout = &names.layout.headers[usize::from(header)];
+    let field = &layout.fields[usize::from(field)];
+    match field.varbit {
+        true => Input::Varbit { slot: field.slot, valid: layout.valid },
+        false => Input::Field {
+            slot: field.slot,
+            bits: field.bits,
+            valid: (!layout.metadata).then_some(layout.valid),
+        },
+    }
+}
