@@ -18,6 +18,7 @@ struct metadata_t {
     bit<16>  src_port;
     bit<16>  dst_port;
     bit<24>  dest_qp;       // 0 unless RoCEv2
+    bit<16>  flow_port;     // src_port; 0 for RoCEv2, where it is entropy and names no flow
     bit<16>  trap_port;     // dst_port; for ICMP and ICMPv6 the message type
 
     // check

@@ -97,6 +97,7 @@ parser FabricParser(packet_in packet,
     state parse_tcp {
         packet.extract(hdr.tcp);
         meta.src_port = hdr.tcp.src_port;
+        meta.flow_port = hdr.tcp.src_port;
         meta.dst_port = hdr.tcp.dst_port;
         meta.trap_port = hdr.tcp.dst_port;
         transition accept;
@@ -105,6 +106,7 @@ parser FabricParser(packet_in packet,
     state parse_udp {
         packet.extract(hdr.udp);
         meta.src_port = hdr.udp.src_port;
+        meta.flow_port = hdr.udp.src_port;
         meta.dst_port = hdr.udp.dst_port;
         meta.trap_port = hdr.udp.dst_port;
         transition select(hdr.udp.dst_port, hdr.udp.length) {
@@ -117,6 +119,7 @@ parser FabricParser(packet_in packet,
     state parse_bth {
         packet.extract(hdr.bth);
         meta.dest_qp = hdr.bth.dest_qp;
+        meta.flow_port = 0;
         transition accept;
     }
 }

@@ -1,15 +1,13 @@
 // Place: has the controller chosen this flow's path?
 //
 // Reads: the flow. RoCEv2 flows are known by destination QP; their UDP source port is only entropy and
-// counts as 0 here.
+// counts as 0 here (flow_port).
 // Decides: the placed flow's next hop instead of the route's next hop or group.
 
 #ifndef FABRIC_PLACE_P4
 #define FABRIC_PLACE_P4
 
 control Place(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    bit<16> src_port = meta.src_port;
-
     @brief("Packets and bytes of each placed flow.")
     direct_counter(CounterType.packets_and_bytes) placed_flow_counter;
 
@@ -26,7 +24,7 @@ control Place(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             meta.src_addr:    exact @name("src_addr");
             meta.dst_addr:    exact @name("dst_addr");
             meta.ip_protocol: exact @name("protocol");
-            src_port:         exact @name("src_port");
+            meta.flow_port:   exact @name("src_port");
             meta.dst_port:    exact @name("dst_port");
             meta.dest_qp:     exact @name("dest_qp");
         }
@@ -37,9 +35,6 @@ control Place(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     apply {
-        if (hdr.bth.isValid()) {
-            src_port = 0;
-        }
         placed_flow.apply();
     }
 }

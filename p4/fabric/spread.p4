@@ -15,7 +15,6 @@
 control Spread(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<16> group_size = 0;
     bit<32> group_seed = 0;
-    bit<32> flow_hash = 0;
     bit<16> bucket = 0;
 
     action no_group() {
@@ -38,15 +37,12 @@ control Spread(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     @hidden
-    action hash_flow() {
+    action choose_bucket() {
+        bit<32> flow_hash;
         hash(flow_hash, HashAlgorithm.crc32, 32w0,
              { meta.src_addr, meta.dst_addr, meta.ip_protocol, meta.src_port, meta.dst_port,
                meta.dest_qp },
              33w0x100000000);
-    }
-
-    @hidden
-    action choose_bucket() {
         flow_hash = flow_hash ^ group_seed;
         flow_hash = (flow_hash ^ (flow_hash >> 16)) * HASH_MULTIPLIER_1;
         flow_hash = (flow_hash ^ (flow_hash >> 13)) * HASH_MULTIPLIER_2;
@@ -76,7 +72,6 @@ control Spread(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 
     apply {
         if (group.apply().hit) {
-            hash_flow();
             choose_bucket();
             group_bucket.apply();
         }

@@ -8,8 +8,6 @@
 #define FABRIC_STATION_P4
 
 control Station(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    bool martian = false;
-
     @hidden
     action drop(drop_reason_t reason) {
         meta.verdict = VERDICT_DROP;
@@ -31,31 +29,20 @@ control Station(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         size = 64;
     }
 
-    @hidden
-    action find_martian_v4() {
-        martian = hdr.ipv4.src_addr[31:29] == 7 || hdr.ipv4.dst_addr[31:29] == 7
-            || hdr.ipv4.src_addr[31:24] == 127 || hdr.ipv4.dst_addr[31:24] == 127;
-    }
-
-    @hidden
-    action find_martian_v6() {
-        martian = hdr.ipv6.src_addr[127:120] == 0xff || hdr.ipv6.dst_addr[127:120] == 0xff
-            || hdr.ipv6.src_addr[127:1] == 0 || hdr.ipv6.dst_addr[127:1] == 0;
-    }
-
     apply {
         if (hdr.ethernet.dst_addr & MAC_GROUP_BIT != 0) {
             drop(DROP_NOT_ROUTED);
-        } else if (hdr.ipv4.isValid()) {
-            find_martian_v4();
-        } else if (hdr.ipv6.isValid()) {
-            find_martian_v6();
-        } else {
+        } else if (!hdr.ipv4.isValid() && !hdr.ipv6.isValid()) {
             drop(DROP_NOT_ROUTED);
-        }
-        if (martian) {
+        } else if (hdr.ipv4.isValid()
+                   && (hdr.ipv4.src_addr[31:29] == 7 || hdr.ipv4.dst_addr[31:29] == 7   // 224.0.0.0/3
+                       || hdr.ipv4.src_addr[31:24] == 127 || hdr.ipv4.dst_addr[31:24] == 127)) {
             drop(DROP_MARTIAN);
-        } else if (meta.verdict == VERDICT_FORWARD) {
+        } else if (hdr.ipv6.isValid()
+                   && (hdr.ipv6.src_addr[127:120] == 0xff || hdr.ipv6.dst_addr[127:120] == 0xff
+                       || hdr.ipv6.src_addr[127:1] == 0 || hdr.ipv6.dst_addr[127:1] == 0)) { // ::, ::1
+            drop(DROP_MARTIAN);
+        } else {
             station.apply();
         }
     }
