@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::roce::icrc::ZeroRun;
 use super::roce::{
@@ -108,7 +109,7 @@ pub enum Poll {
 }
 
 /// Counts of one NIC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NicStats {
     /// Data packets sent, retransmissions included.
     pub data_packets: u64,
@@ -140,6 +141,44 @@ pub struct NicStats {
     pub errors: u64,
     /// Frames that are not RoCEv2.
     pub foreign: u64,
+}
+
+impl std::ops::AddAssign for NicStats {
+    fn add_assign(&mut self, other: Self) {
+        // Destructured, so that a count added to the struct can't be forgotten here.
+        let Self {
+            data_packets,
+            data_bytes,
+            retransmitted,
+            timeouts,
+            acks,
+            naks,
+            cnps_sent,
+            cnps_received,
+            received_packets,
+            received_bytes,
+            out_of_order,
+            duplicates,
+            ecn_marks,
+            errors,
+            foreign,
+        } = other;
+        self.data_packets += data_packets;
+        self.data_bytes += data_bytes;
+        self.retransmitted += retransmitted;
+        self.timeouts += timeouts;
+        self.acks += acks;
+        self.naks += naks;
+        self.cnps_sent += cnps_sent;
+        self.cnps_received += cnps_received;
+        self.received_packets += received_packets;
+        self.received_bytes += received_bytes;
+        self.out_of_order += out_of_order;
+        self.duplicates += duplicates;
+        self.ecn_marks += ecn_marks;
+        self.errors += errors;
+        self.foreign += foreign;
+    }
 }
 
 /// A frame that answers another; built when the port sends it.
@@ -210,10 +249,15 @@ impl Nic {
         }
     }
 
-    /// Counts so far.
+    /// Counts since the last [`Nic::reset_stats`].
     #[must_use]
     pub fn stats(&self) -> NicStats {
         self.stats
+    }
+
+    /// Counts from zero again.
+    pub fn reset_stats(&mut self) {
+        self.stats = NicStats::default();
     }
 
     /// Makes one end of a connection. A number that is in use is replaced.
