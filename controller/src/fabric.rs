@@ -3,6 +3,7 @@
 
 use crate::routing::{Destination, Graph, LinkSet, Options, Routes, Switch, Wire, compute};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use topology::{End, LaId, NicId, SwitchId, Topology};
 
 /// What a route is for.
@@ -29,17 +30,17 @@ pub struct Targets {
 
 /// A topology's switches as a graph.
 #[derive(Clone, Debug)]
-pub struct Fabric<'a> {
+pub struct Fabric {
     /// The topology itself.
-    pub topology: &'a Topology,
+    pub topology: Arc<Topology>,
     /// Its switches and the links between them.
     pub graph: Graph,
 }
 
-impl<'a> Fabric<'a> {
+impl Fabric {
     /// Prepares `topology`.
     #[must_use]
-    pub fn new(topology: &'a Topology) -> Self {
+    pub fn new(topology: Arc<Topology>) -> Self {
         let tiers = topology.switches().iter().map(|s| s.tier as u8).collect();
         let wires: Vec<Wire> = topology
             .link_ids()

@@ -1,9 +1,11 @@
 //! The fabric's control plane: routing, placement, reconciliation.
 
 pub mod fabric;
+pub mod intent;
 pub mod neighbour;
 pub mod placement;
 pub mod reaction;
 pub mod reconcile;
 pub mod routing;
+pub mod telemetry;
 pub mod workload;

@@ -187,7 +187,10 @@ pub(crate) struct GenerateArgs {
     /// The fabric's name.
     #[arg(long, default_value = "generated")]
     pub(crate) name: String,
-    /// Segments (blocks) of hosts.
+    /// Pods; several need cores above them.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) pods: u32,
+    /// Segments (blocks) of hosts in a pod.
     #[arg(long, default_value_t = 2)]
     pub(crate) segments: u32,
     /// Hosts in a segment.
@@ -196,7 +199,7 @@ pub(crate) struct GenerateArgs {
     /// NICs (rails) of a host.
     #[arg(long, default_value_t = 4)]
     pub(crate) rails: u32,
-    /// Spine switches.
+    /// Spine switches of a pod (and plane).
     #[arg(long, default_value_t = 4)]
     pub(crate) spines: u32,
     /// Core switches (0: two tiers).
@@ -208,6 +211,9 @@ pub(crate) struct GenerateArgs {
     /// Each NIC has two ports, on two leaves of one LA domain.
     #[arg(long)]
     pub(crate) dual_tor: bool,
+    /// With 2 (and --dual-tor), the two ports' leaves have spines and cores apart.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) planes: u32,
     /// Where to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! Standard output and standard error: formats, progress bars, logs.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -52,6 +53,24 @@ pub(crate) fn write_all(shown: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes a file whole or not at all: under another name first, then renamed.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |source| Failure::File {
+        path: path.to_owned(),
+        source,
+    };
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(readable).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
 /// A progress line on standard error: a spinner on a terminal, plain lines
 /// elsewhere, nothing when `quiet`.
 pub(crate) struct Progress {
@@ -97,5 +116,28 @@ impl Progress {
     /// Removes the spinner.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        write_file(&path, "old").unwrap();
+        write_file(&path, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = write_file(&folder.path().join("gone/a.json"), "x").unwrap_err();
+        assert!(error.to_string().contains("gone/a.json"), "{error}");
     }
 }

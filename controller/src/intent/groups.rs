@@ -19,7 +19,10 @@ pub struct BucketPolicy {
 
 impl Default for BucketPolicy {
     fn default() -> Self {
-        Self { per_member: 12, most: 256 }
+        Self {
+            per_member: 12,
+            most: 256,
+        }
     }
 }
 
@@ -59,7 +62,9 @@ pub fn layout(size: u16, base: &[Hop], live: &[Hop]) -> Vec<u32> {
     // What is open goes round the members that have room.
     let mut next = 0;
     for port in ports.iter_mut().filter(|p| p.is_none()) {
-        let Some(member) = (0..live.len()).map(|i| (next + i) % live.len()).find(|m| left[*m] > 0)
+        let Some(member) = (0..live.len())
+            .map(|i| (next + i) % live.len())
+            .find(|m| left[*m] > 0)
         else {
             break;
         };
@@ -72,10 +77,16 @@ pub fn layout(size: u16, base: &[Hop], live: &[Hop]) -> Vec<u32> {
 
 /// Buckets of each member by weight; the largest remainders get what division leaves over.
 fn quotas(size: u16, members: &[Hop]) -> Vec<u16> {
-    let weight: u64 = members.iter().map(|h| u64::from(h.weight)).sum::<u64>().max(1);
+    let weight: u64 = members
+        .iter()
+        .map(|h| u64::from(h.weight))
+        .sum::<u64>()
+        .max(1);
     let exact = |h: &Hop| u64::from(size) * u64::from(h.weight);
-    let mut quotas: Vec<u16> =
-        members.iter().map(|h| u16::try_from(exact(h) / weight).unwrap_or(u16::MAX)).collect();
+    let mut quotas: Vec<u16> = members
+        .iter()
+        .map(|h| u16::try_from(exact(h) / weight).unwrap_or(u16::MAX))
+        .collect();
     let given: u64 = quotas.iter().map(|q| u64::from(*q)).sum();
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(exact(&members[*i]) % weight), *i));
@@ -98,7 +109,10 @@ fn deal(size: u16, members: &[Hop]) -> Vec<u32> {
         }
     }
     places.sort_unstable();
-    places.into_iter().map(|(_, member)| members[member].port).collect()
+    places
+        .into_iter()
+        .map(|(_, member)| members[member].port)
+        .collect()
 }
 
 #[cfg(test)]
@@ -107,7 +121,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn hops(ports: &[u32]) -> Vec<Hop> {
-        ports.iter().map(|port| Hop { port: *port, weight: 1 }).collect()
+        ports
+            .iter()
+            .map(|port| Hop {
+                port: *port,
+                weight: 1,
+            })
+            .collect()
     }
 
     fn count(layout: &[u32], port: u32) -> usize {
@@ -116,7 +136,10 @@ mod tests {
 
     #[test]
     fn buckets_alternate_between_members() {
-        assert_eq!(layout(6, &hops(&[1, 2, 3]), &hops(&[1, 2, 3])), [1, 2, 3, 1, 2, 3]);
+        assert_eq!(
+            layout(6, &hops(&[1, 2, 3]), &hops(&[1, 2, 3])),
+            [1, 2, 3, 1, 2, 3]
+        );
     }
 
     #[test]
@@ -144,7 +167,14 @@ mod tests {
     fn large_groups_get_fewer_buckets_each() {
         let members = hops(&(1..=100).collect::<Vec<_>>());
         assert_eq!(BucketPolicy::default().size(&members), 200);
-        assert_eq!(BucketPolicy { per_member: 12, most: 8 }.size(&members), 100);
+        assert_eq!(
+            BucketPolicy {
+                per_member: 12,
+                most: 8
+            }
+            .size(&members),
+            100
+        );
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn what_does_not_fit_is_an_error_with_the_limit() {
 
 fn flow_plan(topology: &Topology, hosts: u32) -> (Vec<JobFlow>, FlowPlan) {
     let plan = place_job(topology, &job(hosts), &BTreeSet::new(), Strategy::Placed).unwrap();
-    let fabric = Fabric::new(topology);
+    let fabric = Fabric::new(std::sync::Arc::new(topology.clone()));
     let down = LinkSet::none();
     let targets = fabric.targets(&down, false);
     let routes = fabric.routes(&targets, &down, Options::default());

@@ -49,6 +49,24 @@ pub enum Action {
     Profile(Vec<u8>),
 }
 
+impl Action {
+    /// Whether this is the action that a program gives a table to begin with.
+    #[must_use]
+    pub fn is_initial(&self, initial: &p4runtime::config::v1::TableActionCall) -> bool {
+        let mut arguments: Vec<(u32, Vec<u8>)> = initial
+            .arguments
+            .iter()
+            .map(|a| (a.param_id, canonical(&a.value)))
+            .collect();
+        arguments.sort_unstable();
+        *self
+            == Self::Direct {
+                id: initial.action_id,
+                params: arguments,
+            }
+    }
+}
+
 /// The entries of all tables of a switch, and default actions that are not the program's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
