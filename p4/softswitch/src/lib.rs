@@ -27,6 +27,7 @@
 pub mod control;
 mod hash;
 mod ids;
+pub mod ports;
 pub mod program;
 pub mod server;
 mod switch;

@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use super::offload::{HEADROOM, Pending, VNET_HEADER_LEN};
 
 /// Frames per system call.
-pub const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// Longest frame, with what a segmentation offload makes of it.
 const FRAME_MAX: usize = 65_536 + 64;
@@ -24,8 +24,7 @@ const SOCKET_BUFFER: libc::c_int = 8 << 20;
 
 /// An open interface.
 #[derive(Debug)]
-pub struct PacketSocket {
-    name: String,
+pub(crate) struct PacketSocket {
     index: u32,
     receive: OwnedFd,
     send: OwnedFd,
@@ -33,7 +32,7 @@ pub struct PacketSocket {
 
 /// Buffers for receiving, shared by all the interfaces of a thread. Pages that no frame has
 /// touched take no memory.
-pub struct ReceiveBuffers {
+pub(crate) struct ReceiveBuffers {
     frames: Vec<u8>,
     vnet: Vec<[u8; VNET_HEADER_LEN]>,
     control: Vec<Control>,
@@ -45,11 +44,11 @@ pub struct ReceiveBuffers {
 struct Control([u8; CONTROL_LEN]);
 
 /// One received frame: the bytes, with [`HEADROOM`] free ones in front, and what is to do on it.
-pub struct Received {
+pub(crate) struct Received {
     /// Where the frame (headroom included) is in the buffers.
     range: std::ops::Range<usize>,
     /// What the kernel left undone.
-    pub pending: Pending,
+    pub(crate) pending: Pending,
 }
 
 impl Default for ReceiveBuffers {
@@ -64,7 +63,7 @@ impl Default for ReceiveBuffers {
 
 impl ReceiveBuffers {
     /// The bytes of a frame, headroom included.
-    pub fn frame(&mut self, received: &Received) -> &mut [u8] {
+    pub(crate) fn frame(&mut self, received: &Received) -> &mut [u8] {
         &mut self.frames[received.range.clone()]
     }
 }
@@ -74,7 +73,7 @@ impl PacketSocket {
     ///
     /// # Errors
     /// `NotFound` when there is no such interface, `PermissionDenied` without CAP_NET_RAW.
-    pub fn open(name: &str) -> io::Result<Self> {
+    pub(crate) fn open(name: &str) -> io::Result<Self> {
         let index = interface_index(name)?;
         let receive = packet_socket(protocol_all())?;
         set_option(&receive, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
@@ -100,25 +99,19 @@ impl PacketSocket {
         set_buffer(&send, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
         bind(&send, index, 0)?;
         Ok(PacketSocket {
-            name: name.to_owned(),
             index,
             receive,
             send,
         })
     }
 
-    /// The interface's name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The interface's index when it was opened.
-    pub fn index(&self) -> u32 {
+    pub(crate) fn index(&self) -> u32 {
         self.index
     }
 
     /// The descriptor to poll for frames.
-    pub fn poll_fd(&self) -> RawFd {
+    pub(crate) fn poll_fd(&self) -> RawFd {
         self.receive.as_raw_fd()
     }
 
@@ -126,7 +119,7 @@ impl PacketSocket {
     ///
     /// # Errors
     /// What `recvmmsg` says, such as `NetworkDown` when the interface went down.
-    pub fn receive(
+    pub(crate) fn receive(
         &self,
         buffers: &mut ReceiveBuffers,
         received: &mut Vec<Received>,
@@ -200,7 +193,7 @@ impl PacketSocket {
     /// # Errors
     /// What `sendmmsg` says of the first frame, such as "message too long" for one above the
     /// interface's MTU; the caller skips that frame.
-    pub fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+    pub(crate) fn send<'a>(&self, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         // SAFETY: plain C structures for which all zeros is a valid value.
         let (mut vectors, mut messages) = unsafe {
             (
@@ -241,7 +234,7 @@ impl PacketSocket {
 }
 
 /// Whether interface `name` is up and has a carrier; `None` when there is none of that name.
-pub fn link_state(name: &str) -> Option<bool> {
+pub(crate) fn link_state(name: &str) -> Option<bool> {
     let socket = open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
     // SAFETY: plain C structure for which all zeros is a valid value.
     let mut request = unsafe { zeroed::<libc::ifreq>() };
@@ -263,7 +256,7 @@ pub fn link_state(name: &str) -> Option<bool> {
 }
 
 /// The index of interface `name`.
-pub fn interface_index(name: &str) -> io::Result<u32> {
+pub(crate) fn interface_index(name: &str) -> io::Result<u32> {
     let c_name = CString::new(name).map_err(|_| {
         io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -282,7 +275,7 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
 }
 
 /// A socket that becomes readable when any interface of the namespace changes.
-pub fn link_monitor() -> io::Result<OwnedFd> {
+pub(crate) fn link_monitor() -> io::Result<OwnedFd> {
     let socket = open_socket(
         libc::AF_NETLINK,
         libc::SOCK_RAW | libc::SOCK_NONBLOCK,
@@ -308,7 +301,7 @@ pub fn link_monitor() -> io::Result<OwnedFd> {
 }
 
 /// Empties a socket or event descriptor that only tells that something happened.
-pub fn drain(fd: RawFd) {
+pub(crate) fn drain(fd: RawFd) {
     let mut bytes = [0u8; 4096];
     // SAFETY: the buffer is as long as said; `read` on a descriptor of any kind is sound.
     while unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) } > 0 {
@@ -317,7 +310,7 @@ pub fn drain(fd: RawFd) {
 }
 
 /// Waits until one of `fds` is readable or `timeout_ms` have passed; returns which are.
-pub fn poll(fds: &[RawFd], timeout_ms: i32, ready: &mut Vec<usize>) -> io::Result<()> {
+pub(crate) fn poll(fds: &[RawFd], timeout_ms: i32, ready: &mut Vec<usize>) -> io::Result<()> {
     ready.clear();
     let mut polled: Vec<libc::pollfd> = fds
         .iter()
