@@ -251,7 +251,7 @@ fn drops_and_counts_by_reason() {
 #[ignore = "needs root and simple_switch_grpc"]
 fn marks_by_queue_depth() {
     with_entries("marks_by_queue_depth", |switch| {
-        let sent: u64 = 41;
+        let sent: u64 = 31;
         let frame = |number: u64, tos: u8| {
             let id = number.to_be_bytes();
             Ipv4 {
@@ -262,7 +262,7 @@ fn marks_by_queue_depth() {
         };
         let ect = (MARKED_DSCP as u8) << 2 | ECT0;
         // Slow enough that all are queued while the first ones leave.
-        queue_rate(2, 20).unwrap();
+        queue_rate(2, 10).unwrap();
         for number in 0..sent {
             switch.send(1, &frame(number, ect));
         }

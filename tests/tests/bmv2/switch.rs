@@ -5,31 +5,21 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use p4runtime::client::{Config, Pipeline, Session, Streams};
 use p4runtime::entry;
 use p4runtime::info::Index;
-use p4runtime::v1::p4_runtime_client::P4RuntimeClient;
-use p4runtime::v1::set_forwarding_pipeline_config_request::Action;
-use p4runtime::v1::{
-    CounterData, CounterEntry, DirectCounterEntry, Entity, ForwardingPipelineConfig,
-    MasterArbitrationUpdate, PacketIn, ReadRequest, SetForwardingPipelineConfigRequest,
-    StreamMessageRequest, StreamMessageResponse, TableEntry, Uint128, WriteRequest, entity,
-    stream_message_request, stream_message_response,
-};
+use p4runtime::transport;
+use p4runtime::v1::{CounterEntry, DirectCounterEntry, Entity, TableEntry, entity};
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Streaming;
 use tonic::transport::Channel;
 
 use crate::wire::Wire;
 
-const DEVICE_ID: u64 = 1;
-const ELECTION_ID: Uint128 = Uint128 { high: 0, low: 1 };
 const GRPC: &str = "127.0.0.1:9559";
 /// Ports of the switch that have a cable: 1 to this.
 const PORTS: u32 = 3;
 /// Where bmv2 takes its Thrift calls.
-pub(crate) const THRIFT_PORT: u16 = 9090;
+const THRIFT_PORT: u16 = 9090;
 /// Long enough for a packet through an idle switch, on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
 
@@ -77,77 +67,42 @@ impl Drop for Process {
 /// The switch, its cables and a controller's session with it.
 pub(crate) struct Switch {
     runtime: Runtime,
-    client: P4RuntimeClient<Channel>,
-    requests: mpsc::Sender<StreamMessageRequest>,
-    responses: Streaming<StreamMessageResponse>,
+    session: Session,
+    streams: Streams,
     pub(crate) index: Index,
     wires: Vec<Wire>,
     _process: Process,
 }
 
 impl Switch {
-    /// Lays the cables, starts the switch, becomes its primary controller and gives it the pipeline.
+    /// Lays the cables, starts the switch, becomes its primary controller and gives it the
+    /// pipeline.
     fn start() -> Self {
-        ip("link set lo up");
-        for port in 1..=PORTS {
-            ip(&format!("link add s{port} type veth peer name h{port}"));
-            for end in ["s", "h"] {
-                // No addresses, so that the kernel sends nothing of its own.
-                ip(&format!(
-                    "link set {end}{port} addrgenmode none mtu 9000 up"
-                ));
-            }
-        }
-        let wires = (1..=PORTS)
-            .map(|port| Wire::open(&format!("h{port}")).unwrap())
-            .collect();
+        let wires = lay_cables();
         let process = spawn();
-
         let compiled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled");
         let info = std::fs::read_to_string(compiled.join("fabric.p4info.txtpb")).unwrap();
         let json = std::fs::read(compiled.join("fabric.json")).unwrap();
         let index = Index::parse_text(&info).unwrap();
 
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        // The session's own task needs a thread while the test waits for packets.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
-        let (client, requests, responses) = runtime.block_on(async {
-            let mut client = connect().await;
-            let (requests, receiver) = mpsc::channel(16);
-            requests.send(arbitration()).await.unwrap();
-            let mut responses = client
-                .stream_channel(ReceiverStream::new(receiver))
-                .await
-                .unwrap()
-                .into_inner();
-            let answer = responses.message().await.unwrap().unwrap().update.unwrap();
-            assert!(
-                matches!(answer, stream_message_response::Update::Arbitration(_)),
-                "{answer:?}"
-            );
-            let request = SetForwardingPipelineConfigRequest {
-                device_id: DEVICE_ID,
-                election_id: Some(ELECTION_ID),
-                action: Action::VerifyAndCommit.into(),
-                config: Some(ForwardingPipelineConfig {
-                    p4info: Some(index.p4info().clone()),
-                    p4_device_config: json,
-                    cookie: None,
-                }),
-                ..Default::default()
-            };
-            client
-                .set_forwarding_pipeline_config(request)
-                .await
-                .unwrap();
-            (client, requests, responses)
+        let (session, streams) = runtime.block_on(async {
+            let channel = connect().await;
+            let (session, streams) = Session::open(channel, Config::new(1, 1)).await.unwrap();
+            assert!(session.standing().is_primary());
+            let pipeline = Pipeline::new(index.p4info().clone(), json);
+            session.verify_and_commit(&pipeline).await.unwrap();
+            (session, streams)
         });
         Switch {
             runtime,
-            client,
-            requests,
-            responses,
+            session,
+            streams,
             index,
             wires,
             _process: process,
@@ -156,57 +111,36 @@ impl Switch {
 
     /// Adds the entries.
     pub(crate) fn insert(&mut self, entries: Vec<TableEntry>) {
-        let request = WriteRequest {
-            device_id: DEVICE_ID,
-            election_id: Some(ELECTION_ID),
-            updates: entries.into_iter().map(entry::insert).collect(),
-            ..Default::default()
-        };
-        self.runtime.block_on(self.client.write(request)).unwrap();
+        let updates = entries.into_iter().map(entry::insert).collect();
+        let write = self.session.write_all(updates);
+        self.runtime.block_on(write).unwrap();
     }
 
-    fn read(&mut self, entity: impl Into<Entity>) -> Vec<entity::Entity> {
-        let request = ReadRequest {
-            device_id: DEVICE_ID,
-            entities: vec![entity.into()],
-            ..Default::default()
-        };
-        let client = &mut self.client;
-        self.runtime.block_on(async {
-            let mut stream = client.read(request).await.unwrap().into_inner();
-            let mut found = Vec::new();
-            while let Some(response) = stream.message().await.unwrap() {
-                found.extend(
-                    response
-                        .entities
-                        .into_iter()
-                        .filter_map(|entity| entity.entity),
-                );
-            }
-            found
-        })
-    }
-
-    /// Cells of a counter that are not zero: index and packets.
-    pub(crate) fn counter(&mut self, name: &str) -> Vec<(i64, i64)> {
-        let all: CounterEntry = self.index.counter_entry(name, None, None).unwrap();
-        self.read(all)
+    fn read(&self, pattern: impl Into<Entity>) -> Vec<entity::Entity> {
+        let read = self.session.read_all(vec![pattern.into()]);
+        let entities = self.runtime.block_on(read).unwrap();
+        entities
             .into_iter()
-            .filter_map(|found| match found {
-                entity::Entity::CounterEntry(cell) => {
-                    let packets = cell.data.map_or(0, |data: CounterData| data.packet_count);
-                    (packets != 0).then(|| (cell.index.map_or(0, |index| index.index), packets))
-                }
-                other => panic!("{other:?}"),
-            })
+            .map(|found| found.entity.unwrap())
             .collect()
     }
 
+    /// Cells of a counter that are not zero: index and packets.
+    pub(crate) fn counter(&self, name: &str) -> Vec<(i64, i64)> {
+        let all: CounterEntry = self.index.counter_entry(name, None, None).unwrap();
+        let cells = self.read(all).into_iter().map(|found| match found {
+            entity::Entity::CounterEntry(cell) => {
+                (cell.index.unwrap().index, cell.data.unwrap().packet_count)
+            }
+            other => panic!("{other:?}"),
+        });
+        cells.filter(|(_, packets)| *packets != 0).collect()
+    }
+
     /// Packets of every entry of a table with a direct counter.
-    pub(crate) fn direct_counter(&mut self, table: &str) -> Vec<i64> {
-        let table_entry = self.index.table(table).unwrap().all(false);
+    pub(crate) fn direct_counter(&self, table: &str) -> Vec<i64> {
         let all = DirectCounterEntry {
-            table_entry: Some(table_entry),
+            table_entry: Some(self.index.table(table).unwrap().all(false)),
             data: None,
         };
         self.read(all)
@@ -231,16 +165,9 @@ impl Switch {
 
     /// The next packet-in: ingress port, reason and frame.
     pub(crate) fn packet_in(&mut self) -> (u128, u128, Vec<u8>) {
-        let responses = &mut self.responses;
-        let packet: PacketIn = self.runtime.block_on(async {
-            loop {
-                let next = tokio::time::timeout(SOON, responses.message()).await;
-                let response = next.expect("no packet-in").unwrap().expect("stream ended");
-                if let Some(stream_message_response::Update::Packet(packet)) = response.update {
-                    return packet;
-                }
-            }
-        });
+        let packets = &mut self.streams.packets;
+        let next = async { tokio::time::timeout(SOON, packets.recv()).await };
+        let packet = self.runtime.block_on(next).expect("no packet-in").unwrap();
         let fields = self.index.packet_in_fields(&packet).unwrap();
         let number = |at: usize| p4runtime::bytes::decode(fields[at].1.as_bytes()).unwrap();
         assert_eq!((fields[0].0, fields[1].0), ("ingress_port", "reason"));
@@ -248,70 +175,54 @@ impl Switch {
     }
 
     /// Sends a packet-out: out of `port`, or through the pipeline.
-    pub(crate) fn packet_out(&mut self, port: Option<u64>, frame: &[u8]) {
+    pub(crate) fn packet_out(&self, port: Option<u64>, frame: &[u8]) {
         let fields = [
             ("egress_port", port.unwrap_or(0)),
             ("submit_to_ingress", u64::from(port.is_none())),
             ("pad", 0),
         ];
         let packet = self.index.packet_out(frame, fields).unwrap();
-        let update = stream_message_request::Update::Packet(packet);
-        let request = StreamMessageRequest {
-            update: Some(update),
-        };
-        let requests = &self.requests;
-        let responses = &mut self.responses;
-        self.runtime.block_on(async {
-            requests.send(request).await.unwrap();
-            // The stream moves only while something waits on it.
-            let _ = tokio::time::timeout(Duration::from_millis(50), responses.message()).await;
-        });
+        self.runtime
+            .block_on(self.session.packet_out(packet))
+            .unwrap();
     }
+}
+
+fn lay_cables() -> Vec<Wire> {
+    ip("link set lo up");
+    for port in 1..=PORTS {
+        ip(&format!("link add s{port} type veth peer name h{port}"));
+        for end in ["s", "h"] {
+            // No addresses, so that the kernel sends nothing of its own.
+            let settings = "addrgenmode none mtu 9000 up";
+            ip(&format!("link set {end}{port} {settings}"));
+        }
+    }
+    (1..=PORTS)
+        .map(|port| Wire::open(&format!("h{port}")).unwrap())
+        .collect()
 }
 
 fn spawn() -> Process {
     let mut command = Command::new("simple_switch_grpc");
-    command.args([
-        "--no-p4",
-        "--device-id",
-        "1",
-        "--thrift-port",
-        &THRIFT_PORT.to_string(),
-    ]);
+    command.args(["--no-p4", "--device-id", "1"]);
+    command.args(["--thrift-port", &THRIFT_PORT.to_string()]);
     for port in 1..=PORTS {
         command.args(["-i", &format!("{port}@s{port}")]);
     }
-    command.args([
-        "--",
-        "--grpc-server-addr",
-        GRPC,
-        "--cpu-port",
-        "510",
-        "--priority-queues",
-        "8",
-    ]);
+    command.args(["--", "--grpc-server-addr", GRPC]);
+    command.args(["--cpu-port", "510", "--priority-queues", "8"]);
     Process(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
-async fn connect() -> P4RuntimeClient<Channel> {
+async fn connect() -> Channel {
     let start = Instant::now();
     loop {
-        match P4RuntimeClient::connect(format!("http://{GRPC}")).await {
-            Ok(client) => return client.max_decoding_message_size(64 << 20),
+        match transport::connect(GRPC).await {
+            Ok(channel) => return channel,
             Err(error) => assert!(start.elapsed() < 4 * SOON, "simple_switch_grpc: {error}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-fn arbitration() -> StreamMessageRequest {
-    let update = MasterArbitrationUpdate {
-        device_id: DEVICE_ID,
-        election_id: Some(ELECTION_ID),
-        ..Default::default()
-    };
-    StreamMessageRequest {
-        update: Some(stream_message_request::Update::Arbitration(update)),
     }
 }
 
