@@ -1,5 +1,6 @@
 //! The fabric's control plane: routing, placement, reconciliation.
 
+pub mod entries;
 pub mod fabric;
 pub mod intent;
 pub mod neighbour;

@@ -104,7 +104,8 @@ pub fn spread(
 
 type Sets<'a> = (&'a [Hop], &'a [Hop]);
 
-/// Group ids of all pairs of sets that need a group: those with several hops, now or when all is well.
+/// Group ids of all pairs of sets that need a group: those that own the group of their whole set, and
+/// others with several hops.
 fn names<'a>(
     base: &'a Base,
     topology: &Topology,
@@ -133,7 +134,7 @@ fn names<'a>(
     }
     let mut derived: BTreeMap<u32, Sets> = BTreeMap::new();
     for sets in using.keys() {
-        if names.contains_key(sets) || (sets.0.len() < 2 && sets.1.len() < 2) {
+        if names.contains_key(sets) || sets.1.len() < 2 {
             continue;
         }
         let mut id = DERIVED | digest(sets);

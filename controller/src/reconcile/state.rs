@@ -85,6 +85,18 @@ pub struct Duplicate {
 }
 
 impl State {
+    /// Takes in entries of which no two have the same key; of others, the last counts.
+    #[must_use]
+    pub fn from_unique(entries: impl IntoIterator<Item = v1::TableEntry>) -> Self {
+        let mut state = Self::default();
+        for entry in entries {
+            if let Some(action) = entry.action.as_ref().and_then(action) {
+                state.entries.insert(key(&entry), action);
+            }
+        }
+        state
+    }
+
     /// Takes in entries that a switch was read for. Entries without an action are left out.
     ///
     /// # Errors

@@ -1,0 +1,281 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::entries::{
+    Group, GroupBucket, GroupBucketAction, LaOf, PlacedFlow, PortConfig, PortConfigAction, RouteV4,
+    RouteV4Action, ranks,
+};
+use crate::placement::{Demand, place};
+use crate::reconcile::{Update, diff};
+use std::collections::BTreeSet;
+use topology::{Clos, Tier, generate};
+
+fn planner(clos: &Clos) -> Planner {
+    Planner::new(Arc::new(generate(clos).unwrap()), Options::default())
+}
+
+fn plan(planner: &Planner, down: &LinkSet) -> Intent {
+    planner.plan(&planner.view(down), &[])
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_key_is_there_once() {
+    for dual_tor in [false, true] {
+        let planner = planner(&Clos {
+            dual_tor,
+            pods: 2,
+            ..Clos::default()
+        });
+        let intent = plan(&planner, &LinkSet::none());
+        for entries in &intent.switches {
+            check(entries);
+        }
+        assert!(intent.states(planner.topology()).is_ok());
+    }
+}
+
+fn check(entries: &[AnyEntry]) {
+    let mut keys = BTreeSet::new();
+    let mut hops = BTreeSet::new();
+    let mut groups = BTreeSet::new();
+    for entry in entries {
+        assert!(
+            keys.insert(format!("{:?}", entry.to_key().unwrap())),
+            "{entry:?}"
+        );
+        match entry {
+            AnyEntry::Nexthop(key, _) => drop(hops.insert(key.nexthop_id)),
+            AnyEntry::Group(key, _) => drop(groups.insert(key.group_id)),
+            _ => {}
+        }
+    }
+    for entry in entries {
+        match entry {
+            AnyEntry::RouteV4(_, RouteV4Action::RouteNexthop { nexthop_id })
+            | AnyEntry::GroupBucket(_, GroupBucketAction::BucketNexthop { nexthop_id }) => {
+                assert!(hops.contains(nexthop_id));
+            }
+            AnyEntry::RouteV4(_, RouteV4Action::RouteGroup { group_id }) => {
+                assert!(groups.contains(group_id));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_leaf_knows_its_hosts_and_a_spine_knows_domains_only() {
+    let planner = planner(&Clos::default());
+    let topology = planner.topology();
+    let intent = plan(&planner, &LinkSet::none());
+    let routes = |switch: SwitchId| {
+        let entries = intent.switches[switch.index()].iter();
+        entries
+            .filter(|e| matches!(e, AnyEntry::RouteV4(..)))
+            .count()
+    };
+    let hosts = |switch: SwitchId| {
+        let entries = intent.switches[switch.index()].iter();
+        let host = |e: &&AnyEntry| {
+            matches!(
+                e,
+                AnyEntry::PortConfig(PortConfig { .. }, PortConfigAction::HostPort { .. })
+            )
+        };
+        entries.filter(host).count()
+    };
+    let las = topology.las().len();
+    let leaves = topology.tier(Tier::Leaf).count();
+    let spines = topology.tier(Tier::Spine).count();
+    for leaf in topology.tier(Tier::Leaf) {
+        assert_eq!(hosts(leaf), 4);
+        // Own loopback and gateway, four hosts, the other domains, the other switches.
+        assert_eq!(routes(leaf), 2 + 4 + (las - 1) + (leaves - 1) + spines);
+    }
+    for spine in topology.tier(Tier::Spine) {
+        assert_eq!(hosts(spine), 0);
+        assert_eq!(routes(spine), 1 + las + leaves);
+        let entries = &intent.switches[spine.index()];
+        assert!(
+            !entries
+                .iter()
+                .any(|e| matches!(e, AnyEntry::LaOf(LaOf { .. }, _)))
+        );
+    }
+}
+
+#[test]
+fn tiers_hash_with_different_seeds_and_marking_is_in_packets() {
+    let planner = planner(&Clos {
+        pods: 2,
+        ..Clos::default()
+    });
+    let intent = plan(&planner, &LinkSet::none());
+    let mut seeds = BTreeMap::new();
+    for (switch, entries) in planner.topology().switch_ids().zip(&intent.switches) {
+        for entry in entries {
+            match entry {
+                AnyEntry::Group(
+                    Group { .. },
+                    crate::entries::GroupAction::SetGroup { seed, .. },
+                ) => {
+                    let tier = planner.topology()[switch].tier;
+                    assert_eq!(*seeds.entry(tier).or_insert(*seed), *seed);
+                }
+                AnyEntry::EcnProfile(
+                    key,
+                    crate::entries::EcnProfileAction::EcnMark {
+                        kmin, kmax, pmax, ..
+                    },
+                ) => {
+                    assert!(key.queue != 7);
+                    // 800 000 and 3 200 000 bytes in packets of 4 214; a fifth of 65 535.
+                    assert_eq!((*kmin, *kmax, *pmax), (190, 759, 13107));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(seeds.len(), 2);
+    assert_ne!(seeds[&Tier::Leaf], seeds[&Tier::Spine]);
+}
+
+/// Updates of each switch from one intent to another, by kind.
+fn updates(planner: &Planner, from: &Intent, to: &Intent) -> BTreeMap<u32, Vec<Update>> {
+    let (from, to) = (
+        from.states(planner.topology()).unwrap(),
+        to.states(planner.topology()).unwrap(),
+    );
+    (0..)
+        .zip(from.iter().zip(&to))
+        .map(|(switch, (from, to))| {
+            (
+                switch,
+                diff(to, from, &ranks(), 1000)
+                    .batches
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+            )
+        })
+        .filter(|(_, updates): &(u32, Vec<_>)| !updates.is_empty())
+        .collect()
+}
+
+#[test]
+fn a_failed_uplink_costs_its_leaf_buckets_and_the_others_a_route() {
+    let planner = planner(&Clos::default());
+    let topology = planner.topology();
+    let leaf = topology.tier(Tier::Leaf).next().unwrap();
+    let uplink = topology.uplinks(leaf).next().unwrap();
+    let before = plan(&planner, &LinkSet::none());
+    let after = plan(&planner, &LinkSet::from_iter([uplink.link.0]));
+    after.switches.iter().for_each(|e| check(e));
+    let changes = updates(&planner, &before, &after);
+    // The leaf's group has 48 buckets, a quarter of which moves; its way to the spine's loopback ends.
+    let of_leaf = &changes[&leaf.0];
+    assert_eq!(
+        of_leaf
+            .iter()
+            .filter(|u| matches!(u, Update::Modify(..)))
+            .count(),
+        12
+    );
+    assert_eq!(
+        of_leaf
+            .iter()
+            .filter(|u| matches!(u, Update::Delete(..)))
+            .count(),
+        2
+    );
+    let other = topology.tier(Tier::Leaf).last().unwrap();
+    let routes = |u: &&Update| {
+        let Update::Modify(key, _) = u else {
+            return false;
+        };
+        [43955427, 45146375].contains(&key.table)
+    };
+    // The domain's prefixes and the leaf's loopbacks.
+    assert_eq!(changes[&other.0].iter().filter(routes).count(), 4);
+}
+
+#[test]
+fn a_nic_of_two_ports_is_found_by_the_other_leaf() {
+    let planner = planner(&Clos {
+        dual_tor: true,
+        ..Clos::default()
+    });
+    let topology = planner.topology();
+    let nic = &topology.nics()[0];
+    let ports: Vec<_> = nic.ports().collect();
+    let intent = plan(&planner, &LinkSet::from_iter([ports[0].link.0]));
+    let host = |switch: SwitchId| {
+        let entries = intent.switches[switch.index()].iter();
+        let mut found = entries.filter_map(|e| match e {
+            AnyEntry::RouteV4(RouteV4 { dst_addr, .. }, action)
+                if dst_addr.prefix_len == 32 && dst_addr.value == u32::from(nic.v4) =>
+            {
+                Some(action.clone())
+            }
+            _ => None,
+        });
+        found.next()
+    };
+    // The leaf that lost the NIC goes up; its twin delivers; the spines know where it is.
+    assert!(matches!(
+        host(ports[0].leaf.switch),
+        Some(RouteV4Action::RouteGroup { .. })
+    ));
+    let delivered = RouteV4Action::RouteNexthop {
+        nexthop_id: u32::from(ports[1].leaf.port),
+    };
+    assert_eq!(host(ports[1].leaf.switch), Some(delivered));
+    let spine = topology.tier(Tier::Spine).next().unwrap();
+    assert!(matches!(
+        host(spine),
+        Some(RouteV4Action::RouteNexthop { .. })
+    ));
+    intent.switches.iter().for_each(|e| check(e));
+}
+
+#[test]
+fn pins_are_written_where_there_is_a_choice() {
+    let planner = planner(&Clos::default());
+    let topology = planner.topology();
+    let view = planner.view(&LinkSet::none());
+    let (src, dst) = (
+        topology::NicId(0),
+        topology.hosts()[7].nics().next().unwrap(),
+    );
+    let demand = Demand {
+        src: src.0,
+        dst: dst.0,
+        bytes: 1,
+        port: None,
+    };
+    let placed = place(&planner.network(&view), &[demand]);
+    let path = placed.paths[0].clone().unwrap();
+    let flow = FlowKey::roce(topology[src].v4.into(), topology[dst].v4.into(), 0x100);
+    let intent = planner.plan(&view, &[Pin { flow, path }]);
+    let with_pin: Vec<usize> = intent
+        .switches
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| {
+            e.iter()
+                .any(|e| matches!(e, AnyEntry::PlacedFlow(PlacedFlow { .. }, _)))
+        })
+        .map(|(i, _)| i)
+        .collect();
+    let leaf = topology[src].ports().next().unwrap().leaf.switch;
+    assert_eq!(with_pin, [leaf.index()]);
+    assert!(intent.left_out.is_empty());
+    assert_eq!(intent.len(), plan(&planner, &LinkSet::none()).len() + 1);
+    assert!(
+        intent
+            .switches
+            .iter()
+            .flatten()
+            .any(|e| matches!(e, AnyEntry::GroupBucket(GroupBucket { .. }, _)))
+    );
+}
