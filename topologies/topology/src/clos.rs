@@ -317,6 +317,18 @@ impl Clos {
                 help,
             ));
         }
+        let hosts = self.total_hosts();
+        if hosts > MAX_HOSTS as u64 {
+            let help = format!("a topology has at most {MAX_HOSTS} hosts");
+            errors.push(error("hosts", format!("{hosts} hosts in all"), help));
+        } else if hosts * u64::from(self.rails) > MAX_NICS as u64 {
+            let help = format!("a topology has at most {MAX_NICS} NICs");
+            errors.push(error(
+                "rails",
+                format!("{} NICs in all", hosts * u64::from(self.rails)),
+                help,
+            ));
+        }
         if self.buildings > self.pods {
             let help = "use at most one building per pod".to_owned();
             errors.push(error(
@@ -461,8 +473,7 @@ impl Clos {
     }
 
     fn check_size(&self, plan: &Plan, errors: &mut Vec<ClosError>) {
-        let hosts = self.total_hosts();
-        let nics = hosts * u64::from(self.rails);
+        let nics = self.total_hosts() * u64::from(self.rails);
         let leaves = self.total_segments() * u64::from(plan.groups) * u64::from(plan.tors);
         let spines = u64::from(self.pods) * u64::from(self.planes) * u64::from(plan.spines);
         let cores = u64::from(self.planes) * u64::from(plan.cores);
@@ -470,8 +481,6 @@ impl Clos {
         let above = u64::from(plan.cores / plan.core_groups.max(1)) * u64::from(plan.core_links);
         let links = nics * u64::from(plan.tors) + uplinks + spines * above;
         let totals = [
-            ("hosts", "hosts", hosts, MAX_HOSTS),
-            ("rails", "NICs", nics, MAX_NICS),
             ("leaves", "switches", leaves + spines + cores, MAX_SWITCHES),
             ("spines", "links", links, MAX_LINKS),
         ];

@@ -46,7 +46,7 @@ impl Builder {
         if self.topology.switches.is_empty() {
             faults.push(Fault::Nothing("switches"));
         }
-        if self.topology.hosts.is_empty() {
+        if faults.is_empty() && self.topology.hosts.is_empty() {
             faults.push(Fault::Nothing("hosts"));
         }
         if faults.is_empty() {

@@ -75,3 +75,108 @@ fn demo() {
     assert_eq!(between.len(), 1);
     assert_eq!(demo.link_name(between[0]), "leaf-s2r3:6 - spine2:8");
 }
+
+#[test]
+fn two_leaves() {
+    let small = load("two-leaves.yaml");
+    assert_eq!(
+        (
+            small.hosts().len(),
+            small.switches().len(),
+            small.las().len()
+        ),
+        (4, 4, 2)
+    );
+    assert_eq!(small.pods().len(), 1);
+    assert_eq!(small.las()[1].name, "la-leaf2");
+}
+
+#[test]
+fn dual_plane() {
+    let fabric = load("dual-plane.yaml");
+    assert_eq!(
+        (count(&fabric, Tier::Leaf), count(&fabric, Tier::Spine)),
+        (16, 4)
+    );
+    assert_eq!(fabric.las().len(), 8);
+    for id in fabric.nic_ids() {
+        let nic = &fabric[id];
+        let leaves: Vec<_> = nic.ports().map(|port| port.leaf.switch).collect();
+        assert_eq!(leaves, fabric[nic.la].leaves);
+        assert_eq!(
+            leaves
+                .iter()
+                .map(|leaf| fabric[*leaf].plane)
+                .collect::<Vec<_>>(),
+            [Some(0), Some(1)]
+        );
+        assert_eq!(fabric.nic_speed_bps(id), 400_000_000_000);
+        // Both leaves answer to the gateway's MAC, which is neither's own.
+        let gateway = fabric[nic.la].gateway_mac;
+        assert!(
+            leaves
+                .iter()
+                .all(|leaf| fabric.station_macs(*leaf) == [fabric[*leaf].mac, gateway])
+        );
+    }
+    // No switch joins the planes.
+    for link in fabric
+        .links()
+        .iter()
+        .filter(|link| link.lower.switch_port().is_some())
+    {
+        let lower = link.lower.switch_port().unwrap();
+        assert_eq!(fabric[lower.switch].plane, fabric[link.upper.switch].plane);
+    }
+}
+
+#[test]
+fn three_tier() {
+    let fabric = load("three-tier.yaml");
+    let counts = Tier::ALL.map(|tier| count(&fabric, tier));
+    assert_eq!(counts, [16, 8, 8]);
+    assert_eq!((fabric.hosts().len(), fabric.buildings().len()), (16, 2));
+    let summary = topology::show::Summary::of(&fabric);
+    assert_eq!(summary.tiers[0].oversubscription, Some(1.0));
+    assert_eq!(summary.tiers[1].oversubscription, Some(2.0));
+    assert_eq!(summary.tiers[2].delay_ns, (2_000, 10_000));
+    // Half of what the spines have up: 8 spines with 2 uplinks of 800G.
+    assert_eq!(summary.bisection_bps, 6_400_000_000_000);
+}
+
+#[test]
+fn nics_1024() {
+    let fabric = load("nics-1024.yaml");
+    assert_eq!(
+        (
+            fabric.nics().len(),
+            fabric.hosts().len(),
+            fabric.las().len()
+        ),
+        (1024, 128, 32)
+    );
+    assert_eq!(
+        (count(&fabric, Tier::Leaf), count(&fabric, Tier::Spine)),
+        (32, 32)
+    );
+}
+
+#[test]
+fn gpus_100k() {
+    let fabric = Topology::load(file("gpus-100k.yaml")).unwrap();
+    assert_eq!(fabric.nics().len(), 100_352);
+    let counts = Tier::ALL.map(|tier| count(&fabric, tier));
+    assert_eq!(counts, [784, 448, 64]);
+    let summary = topology::show::Summary::of(&fabric);
+    let ratios: Vec<_> = summary
+        .tiers
+        .iter()
+        .map(|tier| tier.oversubscription)
+        .collect();
+    assert_eq!(ratios, [Some(1.0), Some(4.0), None]);
+    let last = fabric.las().last().unwrap();
+    assert_eq!(
+        (last.number, last.v4.to_string()),
+        (784, "10.3.16.0/24".to_owned())
+    );
+}

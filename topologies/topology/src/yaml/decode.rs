@@ -130,6 +130,18 @@ impl<'n, 'a> Fields<'n, 'a> {
         self.opt_at(name, findings, decode)
     }
 
+    /// A list that makes a difference by being there, even when empty; not so if it is no list.
+    pub(crate) fn declared<T>(
+        &self,
+        name: &str,
+        findings: &mut Findings,
+        decode: Decode<T>,
+    ) -> Option<Vec<T>> {
+        let node = self.get(name)?;
+        let items = list(node, findings, decode);
+        matches!(node.kind, Kind::Seq(_)).then_some(items)
+    }
+
     /// A list; `decode` gets each item.
     pub(crate) fn items<T>(
         &self,

@@ -20,6 +20,8 @@ pub(super) struct Doc {
     pub(super) name: Option<Spanned<String>>,
     pub(super) vrf: Option<u16>,
     pub(super) speed: Option<u64>,
+    /// A default speed was given, though perhaps a bad one.
+    pub(super) speed_given: bool,
     pub(super) delay: Option<u64>,
     pub(super) policy: Policy,
     pub(super) clos: Option<Spanned<ClosDoc>>,
@@ -44,7 +46,8 @@ pub(super) struct PlaceDoc {
 pub(super) struct SwitchDoc {
     pub(super) at: At,
     pub(super) name: Spanned<String>,
-    pub(super) tier: Tier,
+    /// Missing if the file's was no good, which has been reported.
+    pub(super) tier: Option<Tier>,
     pub(super) device_id: Option<Spanned<u64>>,
     pub(super) mac: Option<Spanned<MacAddr>>,
     pub(super) loopback_v4: Option<Spanned<Ipv4Addr>>,
@@ -69,7 +72,8 @@ pub(super) struct HostDoc {
     pub(super) segment: Option<Spanned<String>>,
     pub(super) gpus: Option<u32>,
     pub(super) scale_up: Option<u32>,
-    pub(super) nics: Spanned<NicsDoc>,
+    /// Missing if the file's were no good, which has been reported.
+    pub(super) nics: Option<Spanned<NicsDoc>>,
 }
 
 #[derive(Debug)]
@@ -147,6 +151,7 @@ pub(super) fn decode(root: &Node<'_>, findings: &mut Findings) -> Option<Doc> {
     if let Some(node) = fields.get("defaults")
         && let Some(defaults) = Fields::of(node, "`defaults`", &["speed", "delay"], findings)
     {
+        doc.speed_given = defaults.get("speed").is_some();
         doc.speed = defaults.opt("speed", findings, decode::speed);
         doc.delay = defaults.opt("delay", findings, decode::delay);
     }
@@ -154,15 +159,9 @@ pub(super) fn decode(root: &Node<'_>, findings: &mut Findings) -> Option<Doc> {
         policy_doc::decode(node, &mut doc.policy, findings);
     }
     doc.clos = fields.opt_at("clos", findings, clos_doc::decode);
-    doc.buildings = fields
-        .get("buildings")
-        .map(|node| decode::list(node, findings, building));
-    doc.pods = fields
-        .get("pods")
-        .map(|node| decode::list(node, findings, pod));
-    doc.segments = fields
-        .get("segments")
-        .map(|node| decode::list(node, findings, segment));
+    doc.buildings = fields.declared("buildings", findings, building);
+    doc.pods = fields.declared("pods", findings, pod);
+    doc.segments = fields.declared("segments", findings, segment);
     doc.switches = fields.items("switches", findings, switch);
     doc.hosts = fields.items("hosts", findings, host);
     doc.links = fields.items("links", findings, link);
@@ -265,7 +264,7 @@ fn switch(node: &Node<'_>, findings: &mut Findings) -> Option<SwitchDoc> {
         plane: fields.opt("plane", findings, plane),
         ports: fields.opt("ports", findings, ports).unwrap_or_default(),
         name: name?,
-        tier: tier?.value,
+        tier: tier.map(|tier| tier.value),
     };
     Some(doc)
 }
@@ -336,7 +335,7 @@ fn host(node: &Node<'_>, findings: &mut Findings) -> Option<HostDoc> {
             ports,
             speed,
             findings,
-        )?,
+        ),
         name: name?,
     };
     Some(doc)

@@ -42,6 +42,7 @@ pub(super) struct Resolver<'f> {
     pub(super) findings: &'f mut Findings,
     pub(super) index: Index,
     default_speed: Option<u64>,
+    speed_given: bool,
     default_delay: u64,
 }
 
@@ -64,6 +65,7 @@ pub(super) fn resolve(doc: Doc, findings: &mut Findings) -> Option<Topology> {
         findings,
         index: Index::default(),
         default_speed: doc.speed,
+        speed_given: doc.speed_given,
         default_delay: doc.delay.unwrap_or(DEFAULT_DELAY_NS),
     };
     resolver.builder.set_policy(doc.policy.clone());
@@ -154,6 +156,7 @@ impl Resolver<'_> {
         if !self.first_time(&doc.name) {
             return;
         }
+        let Some(tier) = doc.tier else { return };
         let segment = doc
             .segment
             .as_ref()
@@ -183,7 +186,7 @@ impl Resolver<'_> {
             pod,
             rail: doc.rail,
             plane: doc.plane,
-            ..NewSwitch::new(doc.name.value, doc.tier)
+            ..NewSwitch::new(doc.name.value, tier)
         };
         let id = match self.builder.add_switch(new) {
             Ok(id) => id,
@@ -241,7 +244,8 @@ impl Resolver<'_> {
         let Some(segment) = places.segment(self, doc.segment.as_ref(), doc.name.at) else {
             return;
         };
-        let nics: Vec<NicDoc> = match doc.nics.value {
+        let Some(given) = doc.nics else { return };
+        let nics: Vec<NicDoc> = match given.value {
             NicsDoc::Count(count, like) => (0..count)
                 .map(|rail| NicDoc {
                     rail,
@@ -280,7 +284,7 @@ impl Resolver<'_> {
         };
         if let Err(fault) = self.builder.add_host(host) {
             let at = match &fault {
-                Fault::NoNic(_) | Fault::DuplicateRail { .. } => doc.nics.at,
+                Fault::NoNic(_) | Fault::DuplicateRail { .. } => given.at,
                 Fault::BadMac(mac) => self.index.macs[mac].last().copied().unwrap_or(doc.at),
                 _ => doc.name.at,
             };
@@ -377,6 +381,8 @@ impl Resolver<'_> {
             Ok(link) => {
                 self.index.links.insert(link, doc.at);
             }
+            // That the default was no good has been reported; once is enough.
+            Err(Fault::NoSpeed(_)) if self.speed_given => {}
             Err(fault) => self.link_fault(&doc, [a, b], &fault),
         }
     }

@@ -121,11 +121,7 @@ pub(crate) fn load<'a>(text: &'a str, findings: &mut Findings) -> Option<Node<'a
         let step = match event {
             Ok((event, span)) => loader.event(event, place(span)),
             Err(error) => {
-                let at = At {
-                    start: error.marker().index(),
-                    len: 1,
-                };
-                let help = syntax_help(text, at.start);
+                let (at, help) = syntax_place(text, error.marker().index(), error.info());
                 findings.add(at, "syntax", format!("not YAML: {}", error.info()), help);
                 return None;
             }
@@ -143,21 +139,28 @@ pub(crate) fn load<'a>(text: &'a str, findings: &mut Findings) -> Option<Node<'a
     root
 }
 
-fn syntax_help(text: &str, character: usize) -> &'static str {
-    let before = text.chars().take(character.saturating_add(1));
-    let mut line_has_tab = false;
-    for c in before {
-        match c {
-            '\n' => line_has_tab = false,
-            '\t' => line_has_tab = true,
-            _ => {}
-        }
+/// Where to point for a scanner's complaint, and what to say. A tab is what people should look for,
+/// and the scanner points to what was before it.
+fn syntax_place(text: &str, start: usize, complaint: &str) -> (At, &'static str) {
+    if complaint.contains("tab") {
+        let tab = text
+            .chars()
+            .skip(start)
+            .take(10_000)
+            .position(|c| c == '\t')
+            .unwrap_or(0);
+        return (
+            At {
+                start: start + tab,
+                len: 1,
+            },
+            "indent with spaces: YAML takes no tabs there",
+        );
     }
-    if line_has_tab {
-        "indent with spaces: YAML takes no tabs there"
-    } else {
-        "check indentation, brackets and quotes here and on the line before"
-    }
+    (
+        At { start, len: 1 },
+        "check indentation, brackets and quotes here and on the line before",
+    )
 }
 
 fn place(span: Span) -> At {
