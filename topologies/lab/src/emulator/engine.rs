@@ -240,7 +240,10 @@ impl Emulator {
     fn port_changed(&mut self, switch: SwitchId, port: u16, up: bool) {
         let at = self.plane.events.now();
         let node = &mut self.switches[switch.index()];
-        lock(&node.core).set_port_up(port, up);
+        match &node.server {
+            Some(server) => server.set_port_up(port, up),
+            None => lock(&node.core).set_port_up(port, up),
+        }
         self.plane.notices.push_back(Notice::Port(PortEvent {
             switch,
             port,

@@ -31,6 +31,7 @@ mod notice;
 mod plane;
 pub mod roce;
 mod run;
+mod serve;
 mod stats;
 mod wire;
 
@@ -45,6 +46,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use softswitch::server::Server;
 use softswitch::{SharedSwitch, Switch, SwitchConfig, SwitchStats};
 use topology::{End, LinkId, NicId, NicPortRef, PortRef, SwitchId, Topology};
 
@@ -98,6 +100,8 @@ pub enum FlowError {
 struct SwitchNode {
     name: String,
     core: SharedSwitch,
+    /// Its P4Runtime server, once [`Emulator::serve`] has started it.
+    server: Option<Server>,
     ports: Ports,
     /// Counts when statistics were last reset.
     before: SwitchStats,
@@ -138,6 +142,7 @@ struct LinkState {
 /// A running fabric. See the [module](self).
 pub struct Emulator {
     config: EmulatorConfig,
+    clock: Arc<serve::VirtualClock>,
     plane: Plane,
     switches: Vec<SwitchNode>,
     nics: Vec<NicNode>,
@@ -183,6 +188,7 @@ impl Emulator {
             since: 0,
             actions: Vec::new(),
             free_messages: Vec::new(),
+            clock: Arc::default(),
             config,
         }
     }
@@ -212,11 +218,16 @@ impl Emulator {
         self.switches.get(id.index()).map(|node| &node.core)
     }
 
-    /// Packets that the switch has sent to its CPU port since the last call, controller header first.
+    /// Takes the packets that wait at a switch's CPU port, controller header first. With a P4Runtime server
+    /// ([`Self::serve`]) there are none: it hands them to the controller.
     pub fn take_packet_ins(&mut self, switch: SwitchId) -> Vec<Vec<u8>> {
-        let node = self.switches.get_mut(switch.index());
-        node.map(|node| std::mem::take(&mut node.ports.to_controller))
-            .unwrap_or_default()
+        let Some(node) = self.switches.get(switch.index()) else {
+            return Vec::new();
+        };
+        let (now, port) = (self.now(), self.config.cpu_port);
+        let mut core = lock(&node.core);
+        let packets = std::iter::from_fn(|| core.dequeue(port, now));
+        packets.map(|packet| packet.bytes).collect()
     }
 
     /// Frames that a NIC has received and that are not RoCEv2, since the last call.
@@ -327,6 +338,7 @@ impl Emulator {
         self.wake_switches();
         while self.step(until) {}
         self.plane.events.advance_to(until);
+        self.tell_servers();
         self.plane.notices.drain(..).collect()
     }
 
@@ -334,17 +346,12 @@ impl Emulator {
     /// `u64::MAX`, nothing is left to happen; see [`Self::now`].
     pub fn run_until_notice(&mut self, until: u64) -> Option<Notice> {
         self.wake_switches();
-        loop {
-            if let Some(notice) = self.plane.notices.pop_front() {
-                return Some(notice);
-            }
-            if !self.step(until) {
-                if until < u64::MAX {
-                    self.plane.events.advance_to(until);
-                }
-                return None;
-            }
+        while self.plane.notices.is_empty() && self.step(until) {}
+        if self.plane.notices.is_empty() && until < u64::MAX {
+            self.plane.events.advance_to(until);
         }
+        self.tell_servers();
+        self.plane.notices.pop_front()
     }
 
     /// Everything counted since the beginning or the last [`Self::reset_statistics`].
@@ -497,7 +504,7 @@ fn wires_of(topology: &Topology, link: LinkId, config: &EmulatorConfig) -> [Wire
             End::Switch(_) => config.switch_latency_ns,
             End::Nic(_) => 0,
         };
-        Wire::new(link, from, to, spec.speed_bps, spec.delay_ns, latency)
+        Wire::new(from, to, spec.speed_bps, spec.delay_ns, latency)
     })
 }
 
@@ -531,12 +538,12 @@ fn switch_node(topology: &Topology, id: SwitchId, config: &EmulatorConfig) -> Sw
     SwitchNode {
         name: spec.name.clone(),
         core: Arc::new(Mutex::new(core)),
+        server: None,
         ports: Ports {
             switch: id,
             cpu_port: config.cpu_port,
             queues: QUEUES,
             wires,
-            to_controller: Vec::new(),
             unconnected: 0,
         },
         before: SwitchStats::default(),

@@ -83,8 +83,6 @@ pub(super) struct Ports {
     pub(super) queues: u8,
     /// The wire that begins at a port, by port number.
     pub(super) wires: Vec<Option<WireIndex>>,
-    /// Packets dequeued from the CPU port, controller header first, until somebody takes them.
-    pub(super) to_controller: Vec<Vec<u8>>,
     /// Packets sent to ports that lead nowhere.
     pub(super) unconnected: u64,
 }
@@ -155,7 +153,18 @@ impl Plane {
                         self.note_depth(wire, port, switch, ports.queues);
                         self.transmit(wire, port, switch);
                     }
-                    None => self.drain(port, switch, ports),
+                    // They wait in the queue for the server or the driver to take them.
+                    None if port == ports.cpu_port => {
+                        let at = self.events.now();
+                        let switch = ports.switch;
+                        self.notices.push_back(Notice::PacketIn { switch, at });
+                    }
+                    None => {
+                        while let Some(packet) = switch.dequeue(port, self.events.now()) {
+                            ports.unconnected += 1;
+                            switch.recycle(packet);
+                        }
+                    }
                 }
             }
         }
@@ -188,23 +197,6 @@ impl Plane {
         if switch.has_queued(port) {
             let free_at = self.wires[wire as usize].free_at;
             self.kick(wire, free_at);
-        }
-    }
-
-    /// Empties a port without wire: the CPU port's packets go to the controller, others nowhere.
-    fn drain(&mut self, port: u16, switch: &mut Switch, ports: &mut Ports) {
-        let now = self.events.now();
-        while let Some(packet) = switch.dequeue(port, now) {
-            if port == ports.cpu_port {
-                ports.to_controller.push(packet.bytes);
-                self.notices.push_back(Notice::PacketIn {
-                    switch: ports.switch,
-                    at: now,
-                });
-            } else {
-                ports.unconnected += 1;
-                switch.recycle(packet);
-            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One direction of a link: a transmitter, a wire, and what was counted there.
 
 use serde::Serialize;
-use topology::{End, LinkId};
+use topology::End;
 
 use super::nic::WIRE_OVERHEAD;
 
@@ -23,7 +23,6 @@ pub struct WireStats {
 /// The transmitter at one end and the wire to the other.
 #[derive(Debug)]
 pub(super) struct Wire {
-    pub(super) link: LinkId,
     pub(super) from: End,
     pub(super) to: End,
     pub(super) up: bool,
@@ -46,16 +45,8 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(
-        link: LinkId,
-        from: End,
-        to: End,
-        speed_bps: u64,
-        delay_ns: u64,
-        latency_ns: u64,
-    ) -> Self {
+    pub(super) fn new(from: End, to: End, speed_bps: u64, delay_ns: u64, latency_ns: u64) -> Self {
         Self {
-            link,
             from,
             to,
             up: true,
@@ -112,7 +103,7 @@ mod tests {
             nic: NicId(0),
             port: 0,
         });
-        Wire::new(LinkId(0), end, end, 400_000_000_000, 500, 300)
+        Wire::new(end, end, 400_000_000_000, 500, 300)
     }
 
     #[test]

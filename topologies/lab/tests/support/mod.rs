@@ -13,22 +13,22 @@ use softswitch::{Program, Switch, Value};
 use topology::{End, MacAddr, NicId, Policy, SwitchId, Tier, Topology};
 
 /// The compiled fabric program.
-pub fn program() -> Arc<Program> {
+pub(crate) fn program() -> Arc<Program> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../p4/compiled/fabric.json");
     Arc::new(Program::load(&std::fs::read(path).unwrap()).unwrap())
 }
 
 /// An entry writer for one switch.
-pub struct Writer<'a> {
-    pub switch: &'a mut Switch,
-    pub program: Arc<Program>,
+pub(crate) struct Writer<'a> {
+    pub(crate) switch: &'a mut Switch,
+    pub(crate) program: Arc<Program>,
 }
 
-pub fn exact(value: impl Into<u128>) -> MatchField {
+pub(crate) fn exact(value: impl Into<u128>) -> MatchField {
     MatchField::Exact(Value::new(value.into()))
 }
 
-pub fn lpm(value: impl Into<u128>, prefix_len: u32) -> MatchField {
+pub(crate) fn lpm(value: impl Into<u128>, prefix_len: u32) -> MatchField {
     MatchField::Lpm {
         value: Value::new(value.into()),
         prefix_len,
@@ -36,7 +36,7 @@ pub fn lpm(value: impl Into<u128>, prefix_len: u32) -> MatchField {
 }
 
 impl Writer<'_> {
-    pub fn add(&mut self, table: &str, key: Vec<MatchField>, action: &str, params: &[u128]) {
+    pub(crate) fn add(&mut self, table: &str, key: Vec<MatchField>, action: &str, params: &[u128]) {
         let (control, _) = table.rsplit_once('.').unwrap();
         let table = self.program.table_id(table).unwrap();
         let action = self
@@ -69,7 +69,12 @@ impl Writer<'_> {
 }
 
 /// Installs the program and the entries of plain ECMP on every switch.
-pub fn install(emulator: &Emulator, topology: &Topology, program: &Arc<Program>, frame_bytes: u64) {
+pub(crate) fn install(
+    emulator: &Emulator,
+    topology: &Topology,
+    program: &Arc<Program>,
+    frame_bytes: u64,
+) {
     for id in topology.switch_ids() {
         let mut switch = emulator.switch(id).unwrap().lock().unwrap();
         switch.install(program.clone());

@@ -197,7 +197,6 @@ enum ControlKind {
 
 #[derive(Debug)]
 struct QueuePair {
-    local_qp: u32,
     remote_qp: u32,
     template: Template,
     home_port: u8,
@@ -282,7 +281,6 @@ impl Nic {
         sender.fixed_bps = qp.rate_bps;
         let index = self.queue_pairs.len() as QueuePairIndex;
         self.queue_pairs.push(QueuePair {
-            local_qp: qp.local_qp,
             remote_qp: qp.remote_qp,
             template: Template::new(&qp.path, self.full_payload.clone()),
             home_port,
