@@ -25,12 +25,18 @@
 //! switch's seed. The same calls give the same results.
 
 pub mod control;
+mod exec;
 mod hash;
 mod ids;
+mod meter;
 pub mod ports;
 pub mod program;
 pub mod server;
+mod profile;
+mod random;
+mod state;
 mod switch;
+mod table;
 mod value;
 
 pub use ids::*;

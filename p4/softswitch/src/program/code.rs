@@ -86,9 +86,6 @@ pub(crate) enum Ins {
     // Control.
     Jump { to: Pc },
     JumpIfZero { a: Slot, to: Pc },
-    JumpIfNot { a: Slot, to: Pc },
-    /// Jumps unless the words are equal.
-    JumpNe { a: Slot, b: Slot, to: u16 },
     /// Looks the table up and runs the action; continues at the table's next.
     Apply { table: u16 },
     /// Runs an action and comes back.
@@ -103,9 +100,9 @@ pub(crate) enum Ins {
     RemoveHeader { h: u16 },
     CopyHeader { d: u16, s: u16 },
     HeaderEq { d: Slot, a: u16, b: u16 },
-    /// `first + index` as header number.
-    AddHeaderAt { first: u16, count: u16, index: Slot },
-    RemoveHeaderAt { first: u16, count: u16, index: Slot },
+    // Of elements of stacks: `x` names the [`Indexed`] of their validity.
+    AddHeaderAt { x: u16, index: Slot },
+    RemoveHeaderAt { x: u16, index: Slot },
     CopyFromHeaderAt { d: u16, x: u16, index: Slot },
     CopyToHeaderAt { x: u16, s: u16, index: Slot },
     Push { stack: u16, count: Slot },
@@ -126,7 +123,6 @@ pub(crate) enum Ins {
     Select { select: u16 },
     /// To the next parser state; counted, like `Select`, to end endless loops.
     Goto { to: Pc },
-    ParserError { a: Slot },
 
     // Externs.
     RegisterRead { d: Slot, register: u16, index: Slot },

@@ -1,7 +1,6 @@
 //! What a loaded program declares, as the control plane needs to know it.
 
-use crate::ids::{ActionId, CounterId, MeterId, ProfileId, RegisterId, TableId};
-use crate::value::Value;
+use crate::ids::{ActionId, CounterId, MeterId, ProfileId, TableId};
 
 /// How one key field of a table is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,8 +150,8 @@ pub struct RegisterInfo {
 pub struct ValueSetInfo {
     /// Full P4 name.
     pub name: String,
-    /// Widths in bits of the fields of one member, most significant first.
-    pub width: u32,
+    /// Widths in bits of the fields of one member, in order.
+    pub widths: Vec<u32>,
 }
 
 /// A digest.
@@ -162,15 +161,6 @@ pub struct DigestInfo {
     pub name: String,
     /// Widths in bits of the fields of one message.
     pub widths: Vec<u32>,
-}
-
-/// The default action that the program itself gives a table.
-#[derive(Clone, Debug)]
-pub struct DefaultInfo {
-    /// The action.
-    pub action: ActionId,
-    /// Its arguments.
-    pub params: Vec<Value>,
 }
 
 /// A name that the program does not have.

@@ -64,8 +64,9 @@ pub(super) fn load(json: &[u8]) -> Result<Program, LoadError> {
         register_widths: root.register_arrays.iter().map(|r| r.bitwidth).collect(),
     };
     let standard = Standard::find(&names.layout)?;
-    let info = info(&root)?;
+    let mut info = info(&root)?;
     let parts = compile(&root, &names, &info)?;
+    describe(&parts, &root, &mut info);
     let Names { layout, .. } = names;
     let mut stacks = layout.stacks;
     stacks.extend(layout.union_stacks);
@@ -418,10 +419,29 @@ fn info(root: &raw::Root) -> Result<Info, LoadError> {
     for set in &root.parse_vsets {
         info.value_sets.push(ValueSetInfo {
             name: set.name.clone(),
-            width: set.compressed_bitwidth,
+            widths: vec![set.compressed_bitwidth],
         });
     }
     Ok(info)
+}
+
+/// What only compilation finds out: the fields of value sets and digests.
+fn describe(parts: &Parts, root: &raw::Root, info: &mut Info) {
+    for select in &parts.selects {
+        for case in &select.cases {
+            if let parser::Case::Set { set, .. } = case {
+                let widths = select.parts.iter().map(|p| p.bits);
+                info.value_sets[usize::from(*set)].widths = widths.collect();
+            }
+        }
+    }
+    for (list, fields) in root.learn_lists.iter().zip(&parts.digests) {
+        let widths = fields.iter().map(|field| match field {
+            super::DigestField::Word { bits, .. } => *bits,
+            super::DigestField::Constant(value) => value.bits(),
+        });
+        info.digests.push(DigestInfo { name: list.name.clone(), widths: widths.collect() });
+    }
 }
 
 fn check_size(kind: &str, name: &str, size: usize) -> Result<(), LoadError> {

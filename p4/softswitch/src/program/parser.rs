@@ -15,6 +15,8 @@ use super::{LoadError, raw};
 pub(crate) struct Select {
     /// The words that make the key, and their widths, first field first.
     pub(crate) parts: Vec<KeyWord>,
+    /// The whole key fits one word.
+    pub(crate) is_word: bool,
     pub(crate) cases: Vec<Case>,
     pub(crate) default: Pc,
 }
@@ -46,13 +48,6 @@ pub(crate) enum Case {
         mask: Option<Box<[u64]>>,
         to: Pc,
     },
-}
-
-impl Select {
-    /// Whether the key is used as one word.
-    pub(crate) fn is_word(&self) -> bool {
-        self.parts.iter().map(|p| p.bits).sum::<u32>() <= 64
-    }
 }
 
 /// What a parser is compiled into.
@@ -308,7 +303,8 @@ fn transition(
         }
         nexts.push(transition.next_state.clone());
     }
-    Ok((Select { parts, cases, default: 0 }, nexts, default))
+    let is_word = total <= 64;
+    Ok((Select { parts, is_word, cases, default: 0 }, nexts, default))
 }
 
 /// The declared width of a key field.

@@ -307,11 +307,9 @@ impl Primitives<'_, '_> {
             HeaderRef::Fixed(h) => Ins::RemoveHeader { h: *h },
             _ => {
                 let (index, x) = self.emitter.element(&header, Part::Valid)?;
-                let first = self.emitter.names.header_number(&header);
-                let count = self.emitter.indexed[usize::from(x)].count;
                 match add {
-                    true => Ins::AddHeaderAt { first, count, index },
-                    false => Ins::RemoveHeaderAt { first, count, index },
+                    true => Ins::AddHeaderAt { x, index },
+                    false => Ins::RemoveHeaderAt { x, index },
                 }
             }
         };

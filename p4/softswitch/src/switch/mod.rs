@@ -1,9 +1,17 @@
 //! One switch: a program, its state and the queues.
 
+pub(crate) mod queue;
+mod traffic;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::ids::Port;
+use crate::exec::Machine;
+use crate::exec::packet::Inner;
+use crate::ids::{Port, TableId};
 use crate::program::Program;
+use crate::state::State;
+use queue::Queues;
 
 /// How a switch is built.
 #[derive(Clone, Debug)]
@@ -85,7 +93,25 @@ pub struct SwitchStats {
 /// through egress and the deparser, and comes out.
 pub struct Switch {
     config: SwitchConfig,
-    program: Option<Arc<Program>>,
+    pub(crate) program: Option<Arc<Program>>,
+    pub(crate) state: Option<Box<State>>,
+    machine: Machine,
+    queues: Queues,
+    /// Recirculated packets on their way into ingress again.
+    again: VecDeque<(Box<Inner>, traffic::Entry)>,
+    pool: Vec<Box<Inner>>,
+    buffers: Vec<Vec<u8>>,
+    stats: SwitchStats,
+}
+
+impl std::fmt::Debug for Switch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Switch")
+            .field("config", &self.config)
+            .field("program", &self.program)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Switch {
@@ -93,8 +119,15 @@ impl Switch {
     /// [`install`](Self::install).
     pub fn new(config: SwitchConfig) -> Self {
         Switch {
+            queues: Queues::new(config.queues, config.queue_depth),
             config,
             program: None,
+            state: None,
+            machine: Machine::new(),
+            again: VecDeque::new(),
+            pool: Vec::new(),
+            buffers: Vec::new(),
+            stats: SwitchStats::default(),
         }
     }
 
@@ -107,7 +140,44 @@ impl Switch {
     /// groups, sessions, queued packets) starts anew; queue depths and port
     /// states stay.
     pub fn install(&mut self, program: Arc<Program>) {
+        for packet in self.queues.drain() {
+            self.put_back(packet);
+        }
+        while let Some((packet, _)) = self.again.pop_front() {
+            self.put_back(packet);
+        }
+        let mut state = State::new(&program, self.config.seed, self.config.digest_limit);
+        if let Some(before) = self.state.take() {
+            state.down = before.down;
+            self.stats.failed_asserts += before.failed_asserts;
+            self.stats.digest_drops += before.digest_drops;
+        }
+        self.machine.prepare(&program);
+        self.state = Some(Box::new(state));
         self.program = Some(program);
+        self.enter_const_entries();
+    }
+
+    fn enter_const_entries(&mut self) {
+        let Some(program) = self.program.clone() else {
+            return;
+        };
+        for (number, def) in program.parts.tables.iter().enumerate() {
+            let table = TableId(number as u32);
+            if self.reset_default(table).is_err() {
+                tracing::warn!("table {number}: its default action does not fit");
+            }
+            for entry in &def.entries {
+                // p4c writes duplicates when the program has them: the first
+                // one wins, as in bmv2.
+                if let Err(error) = self.insert_entry(table, entry, 0) {
+                    tracing::warn!("const entry left out: {error}");
+                }
+            }
+            if let Some(state) = &mut self.state {
+                state.tables[number].seal();
+            }
+        }
     }
 
     /// The installed program.
@@ -115,59 +185,63 @@ impl Switch {
         self.program.as_ref()
     }
 
-    /// Takes a packet in on `port` at `now` ns: parser, ingress, replication,
-    /// queues. A packet-out is a packet that comes in on the CPU port, with
-    /// its controller header in front.
-    pub fn ingress(&mut self, port: Port, packet: &[u8], now: u64) {
-        unimplemented!("{port} {packet:?} {now}")
-    }
-
-    /// Takes the next packet out of the port's queues, highest queue first,
-    /// and runs egress and deparser on it at `now` ns. Packets that egress
-    /// drops are skipped. `None`: nothing to send now.
-    ///
-    /// Hand the packet back with [`recycle`](Self::recycle) to have its buffer
-    /// used again.
-    pub fn dequeue(&mut self, port: Port, now: u64) -> Option<Packet> {
-        unimplemented!("{port} {now}")
-    }
-
     /// Gives a packet's buffer back.
     pub fn recycle(&mut self, packet: Packet) {
-        let _ = packet;
+        if self.buffers.len() < 256 {
+            self.buffers.push(packet.bytes);
+        }
     }
 
     /// Moves to `ports` those that got a packet since the last call, each
     /// once, in the order they did.
     pub fn take_ready(&mut self, ports: &mut Vec<Port>) {
-        ports.clear();
+        self.queues.take_ready(ports);
     }
 
     /// Whether the port has packets queued.
     pub fn has_queued(&self, port: Port) -> bool {
-        (0..self.config.queues).any(|queue| self.queue_depth(port, queue) > 0)
+        !self.queues.is_empty(port)
     }
 
     /// Packets in a queue.
     pub fn queue_depth(&self, port: Port, queue: u8) -> usize {
-        let _ = (port, queue);
-        0
+        self.queues.len(port, queue)
     }
 
     /// Sets how many packets the port's queues hold: one of them, or each.
     pub fn set_queue_depth(&mut self, port: Port, queue: Option<u8>, packets: usize) {
-        unimplemented!("{port} {queue:?} {packets}")
+        self.queues.set_depth(port, queue, packets);
+    }
+
+    /// Sets how many packets every queue of every port holds.
+    pub fn set_all_queue_depths(&mut self, packets: usize) {
+        self.queues.set_default_depth(packets);
     }
 
     /// Drops everything the port has queued and says how many packets it was
     /// (the port went down).
     pub fn flush(&mut self, port: Port) -> usize {
-        let _ = port;
-        0
+        let mut count = 0;
+        while let Some(packet) = self.queues.pop(port) {
+            self.put_back(packet);
+            count += 1;
+        }
+        count
     }
 
     /// Counts of what happened since the switch was built.
     pub fn stats(&self) -> SwitchStats {
-        SwitchStats::default()
+        let mut stats = self.stats;
+        if let Some(state) = &self.state {
+            stats.failed_asserts += state.failed_asserts;
+            stats.digest_drops += state.digest_drops;
+        }
+        stats
+    }
+
+    fn put_back(&mut self, packet: Box<Inner>) {
+        if self.pool.len() < 4096 {
+            self.pool.push(packet);
+        }
     }
 }

@@ -1,0 +1,297 @@
+//! Headers between packets and the frame, and bit strings in general.
+
+use crate::exec::Frame;
+use crate::program::code::{Slot, ones};
+use crate::program::layout::{HeaderLayout, Part, Piece};
+
+/// Bytes that must follow the last byte of a packet in its buffer, so that
+/// eight bytes can be read from any place in it.
+pub(crate) const PADDING: usize = 16;
+
+fn word_at(buf: &[u8], byte: usize) -> u64 {
+    match buf.get(byte..byte + 8).and_then(|b| b.try_into().ok()) {
+        Some(bytes) => u64::from_be_bytes(bytes),
+        None => 0,
+    }
+}
+
+/// Up to 64 bits from bit `at` of the buffer.
+fn up_to_word(buf: &[u8], at: usize, bits: u32) -> u64 {
+    let (byte, skip) = (at / 8, (at % 8) as u32);
+    let mut word = word_at(buf, byte) << skip;
+    if skip + bits > 64 {
+        word |= u64::from(buf.get(byte + 8).copied().unwrap_or(0)) >> (8 - skip);
+    }
+    word >> (64 - bits)
+}
+
+/// Reads `bits` from bit `at` of the buffer into words, least significant
+/// first. Bits beyond the buffer read as zero.
+pub(crate) fn read(buf: &[u8], at: usize, bits: u32, out: &mut [u64]) {
+    let mut left = bits;
+    for word in out {
+        let take = left.min(64);
+        left -= take;
+        *word = match take {
+            0 => 0,
+            _ => up_to_word(buf, at + left as usize, take),
+        };
+    }
+}
+
+pub(crate) fn sign_extend(value: u64, bits: u8) -> u64 {
+    let unused = 64 - u32::from(bits);
+    ((value << unused) as i64 >> unused) as u64
+}
+
+/// Reads a header without varbit field, whose bytes are known to be there.
+#[inline]
+pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], cursor: usize) {
+    for piece in &header.pieces {
+        match *piece {
+            Piece::Word { byte, bytes, first, count } => {
+                let word = word_at(buf, cursor + usize::from(byte)) >> (64 - 8 * u32::from(bytes));
+                let parts = &header.parts[usize::from(first)..][..usize::from(count)];
+                for part in parts {
+                    frame[usize::from(part.slot)] = part_of(word, *part);
+                }
+            }
+            Piece::Slow { bit, field } => {
+                let field = &header.fields[usize::from(field)];
+                let words = field_words(frame, field.slot, field.limbs());
+                read(buf, 8 * cursor + bit as usize, field.bits, words);
+                if field.signed && field.bits < 64 {
+                    words[0] = sign_extend(words[0], field.bits as u8);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn part_of(word: u64, part: Part) -> u64 {
+    let value = word >> part.shift & ones(part.bits);
+    match part.signed {
+        false => value,
+        true => sign_extend(value, part.bits),
+    }
+}
+
+fn field_words(frame: &mut Frame, slot: Slot, limbs: usize) -> &mut [u64] {
+    &mut frame[usize::from(slot)..][..limbs]
+}
+
+/// Reads a header with a varbit field of `varbits` bits.
+pub(crate) fn extract_varbit(
+    frame: &mut Frame,
+    header: &HeaderLayout,
+    buf: &[u8],
+    cursor: usize,
+    varbits: u32,
+) {
+    let mut at = 8 * cursor;
+    for field in &header.fields {
+        let bits = match field.varbit {
+            true => varbits,
+            false => field.bits,
+        };
+        if field.varbit {
+            frame[usize::from(field.slot) - 1] = u64::from(varbits);
+        }
+        let words = field_words(frame, field.slot, field.limbs());
+        read(buf, at, bits, words);
+        if field.signed && field.bits < 64 {
+            words[0] = sign_extend(words[0], field.bits as u8);
+        }
+        at += bits as usize;
+    }
+}
+
+/// Bytes of the header on the wire, its varbit field included.
+pub(crate) fn header_bytes(frame: &Frame, header: &HeaderLayout) -> usize {
+    let varbits = match header.varbit {
+        None => 0,
+        Some(field) => frame[usize::from(header.fields[field].slot) - 1] as usize,
+    };
+    usize::from(header.bytes) + varbits / 8
+}
+
+/// Writes a header to the start of `out` and says how many bytes it took.
+/// `out` is long enough.
+#[inline]
+pub(crate) fn emit(frame: &Frame, header: &HeaderLayout, out: &mut [u8]) -> usize {
+    if header.varbit.is_some() {
+        return emit_varbit(frame, header, out);
+    }
+    for piece in &header.pieces {
+        match *piece {
+            Piece::Word { byte, bytes, first, count } => {
+                let parts = &header.parts[usize::from(first)..][..usize::from(count)];
+                let word = parts.iter().fold(0, |word, part| {
+                    word | (frame[usize::from(part.slot)] & ones(part.bits)) << part.shift
+                });
+                put(out, usize::from(byte), word, bytes);
+            }
+            Piece::Slow { bit, field } => {
+                let field = &header.fields[usize::from(field)];
+                let words = &frame[usize::from(field.slot)..][..field.limbs()];
+                write(out, bit as usize, words, field.bits);
+            }
+        }
+    }
+    usize::from(header.bytes)
+}
+
+/// Puts the low `bytes` bytes of a word at `at`.
+#[inline(always)]
+fn put(out: &mut [u8], at: usize, word: u64, bytes: u8) {
+    let all = word.to_be_bytes();
+    match bytes {
+        8 => out[at..at + 8].copy_from_slice(&all),
+        4 => out[at..at + 4].copy_from_slice(&all[4..]),
+        2 => out[at..at + 2].copy_from_slice(&all[6..]),
+        1 => out[at] = all[7],
+        n => {
+            let n = usize::from(n);
+            out[at..at + n].copy_from_slice(&all[8 - n..]);
+        }
+    }
+}
+
+fn emit_varbit(frame: &Frame, header: &HeaderLayout, out: &mut [u8]) -> usize {
+    let mut at = 0;
+    for field in &header.fields {
+        let bits = match field.varbit {
+            true => frame[usize::from(field.slot) - 1] as u32,
+            false => field.bits,
+        };
+        let words = &frame[usize::from(field.slot)..][..field.limbs()];
+        write(out, at, words, bits);
+        at += bits as usize;
+    }
+    at.div_ceil(8)
+}
+
+/// Writes the low `bits` of some words at bit `at`; leaves the bits around
+/// them alone.
+fn write(out: &mut [u8], at: usize, words: &[u64], bits: u32) {
+    let mut left = bits;
+    for &word in words {
+        let take = left.min(64);
+        left -= take;
+        write_word(out, at + left as usize, word, take);
+    }
+}
+
+fn write_word(out: &mut [u8], at: usize, word: u64, bits: u32) {
+    let mut left = bits;
+    let mut at = at;
+    while left > 0 {
+        let skip = (at % 8) as u32;
+        let take = (8 - skip).min(left);
+        let shift = 8 - skip - take;
+        let mask = (0xffu8 >> (8 - take)) << shift;
+        let value = ((word >> (left - take)) as u8) << shift;
+        let byte = &mut out[at / 8];
+        *byte = *byte & !mask | value & mask;
+        left -= take;
+        at += take as usize;
+    }
+}
+
+/// Appends bit strings, first bit first.
+pub(crate) struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    /// Bits not yet in `out`, fewer than 8.
+    pending: u64,
+    count: u32,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
+        out.clear();
+        Writer { out, pending: 0, count: 0 }
+    }
+
+    /// Appends the low `bits` (at most 64) of a word.
+    pub(crate) fn word(&mut self, word: u64, bits: u32) {
+        if bits > 32 {
+            self.word(word >> 32, bits - 32);
+            return self.word(word & 0xffff_ffff, 32);
+        }
+        if bits == 0 {
+            return;
+        }
+        self.pending = self.pending << bits | word & ones(bits as u8);
+        self.count += bits;
+        while self.count >= 8 {
+            self.count -= 8;
+            self.out.push((self.pending >> self.count) as u8);
+        }
+        self.pending &= (1 << self.count) - 1;
+    }
+
+    pub(crate) fn words(&mut self, words: &[u64], bits: u32) {
+        let top = bits.div_ceil(64).max(1) as usize;
+        for (i, &word) in words.iter().take(top).enumerate().rev() {
+            self.word(word, (bits - 64 * i as u32).min(64));
+        }
+    }
+
+    /// Pads the last byte with zeros.
+    pub(crate) fn finish(self) -> &'a mut Vec<u8> {
+        if self.count > 0 {
+            self.out.push((self.pending << (8 - self.count)) as u8);
+        }
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn naive(bytes: &[u8], at: usize, bits: u32) -> u128 {
+        (at..at + bits as usize).fold(0, |v, i| {
+            v << 1 | u128::from(bytes[i / 8] >> (7 - i % 8) & 1)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn read_is_bit_by_bit(bytes in proptest::collection::vec(any::<u8>(), 40),
+                              at in 0usize..64, bits in 1u32..=128) {
+            let mut words = [0; 2];
+            read(&bytes, at, bits, &mut words);
+            let value = u128::from(words[1]) << 64 | u128::from(words[0]);
+            prop_assert_eq!(value, naive(&bytes, at, bits));
+        }
+
+        #[test]
+        fn write_touches_its_bits_only(bytes in proptest::collection::vec(any::<u8>(), 40),
+                                       at in 0usize..64, bits in 1u32..=128, value: u128) {
+            let value = value & (u128::MAX >> (128 - bits));
+            let mut out = bytes.clone();
+            write(&mut out, at, &[value as u64, (value >> 64) as u64], bits);
+            prop_assert_eq!(naive(&out, at, bits), value);
+            for i in (0..320).filter(|i| !(at..at + bits as usize).contains(i)) {
+                prop_assert_eq!(naive(&out, i, 1), naive(&bytes, i, 1));
+            }
+        }
+
+        #[test]
+        fn writer_is_concatenation(parts in proptest::collection::vec((any::<u64>(), 1u32..=64), 0..8)) {
+            let mut out = Vec::new();
+            let mut writer = Writer::new(&mut out);
+            parts.iter().for_each(|&(word, bits)| writer.word(word, bits));
+            writer.finish();
+            let mut at = 0;
+            for (word, bits) in parts {
+                prop_assert_eq!(naive(&out, at, bits) as u64, word & ones(bits as u8));
+                at += bits as usize;
+            }
+            prop_assert_eq!(out.len(), at.div_ceil(8));
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The interpreter.
+
+pub(crate) mod bits;
+mod calc;
+mod externs;
+mod headers;
+pub(crate) mod packet;
+mod wide;
+
+use crate::program::Program;
+use crate::program::code::{Ins, Pc, Slot, ones};
+use crate::state::State;
+use crate::table::{Target, key};
+use bits::sign_extend;
+use packet::{Inner, Requests};
+
+/// Words that instructions work on. As long as any slot can say, so that no
+/// access needs a check; what a program does not use is never touched.
+pub(crate) type Frame = [u64; 1 << 16];
+
+/// States a parser may pass through for one packet.
+const PARSER_FUEL: u32 = 4096;
+
+/// Buffers of one switch that outlive a packet.
+pub(crate) struct Machine {
+    pub(crate) frame: Box<Frame>,
+    key: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        // Through a vector, so that the frame never is on the stack.
+        let frame: Box<[u64]> = vec![0; 1 << 16].into_boxed_slice();
+        let frame = frame.try_into().unwrap_or_else(|_| Box::new([0; 1 << 16]));
+        Machine { frame, key: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Puts a program's constants in place.
+    pub(crate) fn prepare(&mut self, program: &Program) {
+        self.frame.fill(0);
+        let constants = &program.parts.constants;
+        self.frame[program.parts.constants_base..][..constants.len()].copy_from_slice(constants);
+    }
+}
+
+/// One packet in the interpreter.
+pub(crate) struct Run<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) state: &'a mut State,
+    pub(crate) machine: &'a mut Machine,
+    pub(crate) packet: &'a mut Inner,
+    pub(crate) requests: &'a mut Requests,
+    /// ns.
+    pub(crate) now: u64,
+    pub(crate) drop_port: u64,
+}
+
+impl Run<'_> {
+    /// Parses the packet from its start and verifies checksums.
+    pub(crate) fn parse(&mut self) {
+        self.packet.cursor = 0;
+        self.requests.parser_error = self.program.errors.none;
+        self.requests.checksum_error = false;
+        self.run(self.program.parts.parser);
+        if !self.requests.abort {
+            self.run(self.program.parts.verify);
+        }
+        let standard = &self.program.standard;
+        let frame = &mut self.machine.frame;
+        if let Some(slot) = standard.parser_error {
+            frame[at(slot)] = self.requests.parser_error;
+        }
+        if let Some(slot) = standard.checksum_error {
+            frame[at(slot)] = u64::from(self.requests.checksum_error);
+        }
+    }
+
+    /// Runs code until it halts.
+    #[allow(clippy::too_many_lines, reason = "one arm per instruction")]
+    pub(crate) fn run(&mut self, entry: Pc) {
+        let code = self.program.parts.code.as_slice();
+        let mut frame: &mut Frame = &mut self.machine.frame;
+        let mut pc = entry as usize;
+        let mut back: Pc = 0;
+        let mut fuel = PARSER_FUEL;
+        macro_rules! get {
+            ($slot:expr) => {
+                frame[$slot as usize]
+            };
+        }
+        macro_rules! set {
+            ($d:expr, $value:expr) => {{
+                let value = $value;
+                frame[$d as usize] = value;
+            }};
+        }
+        loop {
+            let ins = code[pc];
+            pc += 1;
+            match ins {
+                Ins::Mov { d, a } => set!(d, get!(a)),
+                Ins::Mask { d, a, bits } => set!(d, get!(a) & ones(bits)),
+                Ins::Sext { d, a, bits } => set!(d, sign_extend(get!(a), bits)),
+                Ins::Add { d, a, b, bits } => set!(d, get!(a).wrapping_add(get!(b)) & ones(bits)),
+                Ins::Sub { d, a, b, bits } => set!(d, get!(a).wrapping_sub(get!(b)) & ones(bits)),
+                Ins::Mul { d, a, b, bits } => set!(d, get!(a).wrapping_mul(get!(b)) & ones(bits)),
+                Ins::DivU { d, a, b } => set!(d, get!(a).checked_div(get!(b)).unwrap_or(0)),
+                Ins::RemU { d, a, b } => set!(d, get!(a).checked_rem(get!(b)).unwrap_or(0)),
+                Ins::And { d, a, b } => set!(d, get!(a) & get!(b)),
+                Ins::Or { d, a, b } => set!(d, get!(a) | get!(b)),
+                Ins::Xor { d, a, b } => set!(d, get!(a) ^ get!(b)),
+                Ins::Not { d, a, bits } => set!(d, !get!(a) & ones(bits)),
+                Ins::Shl { d, a, b, bits } => set!(d, shl(get!(a), get!(b)) & ones(bits)),
+                Ins::ShlImm { d, a, by, bits } => set!(d, get!(a) << (by & 63) & ones(bits)),
+                Ins::ShrU { d, a, b } => set!(d, shr(get!(a), get!(b))),
+                Ins::ShrS { d, a, b } => set!(d, sar(get!(a), get!(b))),
+                Ins::Slice { d, a, by, bits } => set!(d, get!(a) >> (by & 63) & ones(bits)),
+                Ins::ShrSImm { d, a, by } => set!(d, sar(get!(a), by.into())),
+                Ins::Eq { d, a, b } => set!(d, u64::from(get!(a) == get!(b))),
+                Ins::Ne { d, a, b } => set!(d, u64::from(get!(a) != get!(b))),
+                Ins::LtU { d, a, b } => set!(d, u64::from(get!(a) < get!(b))),
+                Ins::LeU { d, a, b } => set!(d, u64::from(get!(a) <= get!(b))),
+                Ins::LtS { d, a, b } => set!(d, u64::from((get!(a) as i64) < get!(b) as i64)),
+                Ins::LeS { d, a, b } => set!(d, u64::from(get!(a) as i64 <= get!(b) as i64)),
+                Ins::NonZero { d, a } => set!(d, u64::from(get!(a) != 0)),
+                Ins::NotBool { d, a } => set!(d, get!(a) ^ 1),
+                Ins::UsatU { d, a, bits } => set!(d, get!(a).min(ones(bits))),
+                Ins::UsatS { d, a, bits } => {
+                    set!(d, (get!(a) as i64).max(0).cast_unsigned().min(ones(bits)));
+                }
+                Ins::SatS { d, a, bits } => {
+                    let high = (ones(bits) >> 1) as i64;
+                    set!(d, (get!(a) as i64).clamp(-high - 1, high) as u64);
+                }
+                Ins::Jump { to } => pc = to as usize,
+                Ins::JumpIfZero { a, to } => {
+                    if get!(a) == 0 {
+                        pc = to as usize;
+                    }
+                }
+                Ins::Apply { table } => {
+                    let (action, next) = self.apply(usize::from(table));
+                    frame = &mut self.machine.frame;
+                    match action {
+                        Some(entry) => {
+                            back = next;
+                            pc = entry as usize;
+                        }
+                        None => pc = next as usize,
+                    }
+                }
+                Ins::Call { action } => {
+                    back = pc as Pc;
+                    pc = self.program.parts.actions[usize::from(action)].entry as usize;
+                }
+                Ins::Return => pc = back as usize,
+                Ins::Halt | Ins::Exit => return,
+                Ins::Extract { h } => {
+                    let header = &self.program.headers[usize::from(h)];
+                    let cursor = self.packet.cursor;
+                    let after = cursor + usize::from(header.bytes);
+                    if after > self.packet.len {
+                        return self.fail(self.program.errors.packet_too_short);
+                    }
+                    bits::extract(frame, header, &self.packet.buf, cursor);
+                    self.packet.cursor = after;
+                    headers::validate(self.program, frame, h);
+                }
+                Ins::Select { select } => {
+                    fuel -= 1;
+                    if fuel == 0 {
+                        return self.fail(self.program.errors.timeout);
+                    }
+                    let select = &self.program.parts.selects[usize::from(select)];
+                    pc = externs::select(select, frame, self.state) as usize;
+                }
+                Ins::Goto { to } => {
+                    fuel -= 1;
+                    if fuel == 0 {
+                        return self.fail(self.program.errors.timeout);
+                    }
+                    pc = to as usize;
+                }
+                other => {
+                    if !self.uncommon(other) {
+                        return;
+                    }
+                    frame = &mut self.machine.frame;
+                }
+            }
+        }
+    }
+
+    /// Ends parsing with an error.
+    fn fail(&mut self, error: u64) {
+        self.requests.parser_error = error;
+    }
+
+    /// Looks a table up: the code of the action to run, if any, and where to
+    /// go on afterwards.
+    #[inline]
+    fn apply(&mut self, number: usize) -> (Option<Pc>, Pc) {
+        let def = &self.program.parts.tables[number];
+        let table = &mut self.state.tables[number];
+        let Machine { frame, key, bytes } = &mut *self.machine;
+        key::build(def, frame, key);
+        let Some(entry) = table.index.find(&table.store, key) else {
+            let target = table.default;
+            let next = |action: usize| def.next_miss.unwrap_or(def.next[action]);
+            if let Some(Target::Action(action)) = target {
+                let code = &self.program.parts.actions[action.index()];
+                self.load_params(number, None, code.words);
+                return (Some(code.entry), next(action.index()));
+            }
+            return match (target, def.profile) {
+                (Some(target), Some(_)) => self.apply_profile(number, target, false),
+                _ => (None, def.next_none),
+            };
+        };
+        let at = entry as usize;
+        if let Some(idle) = table.idle.get_mut(at) {
+            idle.last_hit = self.now;
+            idle.reported = false;
+        }
+        if let Some(meter) = table.meters.get_mut(at) {
+            let amount = match self.state.direct_meter_bytes[number] {
+                true => self.packet.ingress_len,
+                false => 1,
+            };
+            let colour = meter.colour(amount, self.now);
+            if let Some((slot, bits)) = def.meter_target {
+                frame[usize::from(slot)] = colour & ones(bits);
+            }
+        }
+        if let Some(counter) = table.counters.get_mut(at) {
+            counter.packets += 1;
+            counter.bytes += self.packet.ingress_len;
+        }
+        let _ = bytes;
+        match table.target(entry) {
+            Target::Action(action) => {
+                let code = &self.program.parts.actions[action.index()];
+                let next = def.next_hit.unwrap_or(def.next[action.index()]);
+                self.load_params(number, Some(entry), code.words);
+                (Some(code.entry), next)
+            }
+            target => self.apply_profile(number, target, true),
+        }
+    }
+
+    /// Copies an entry's action data (or the default action's) to where the
+    /// action's code expects it.
+    #[inline(always)]
+    fn load_params(&mut self, table: usize, entry: Option<u32>, words: u16) {
+        if words == 0 {
+            return;
+        }
+        let table = &self.state.tables[table];
+        let data = match entry {
+            Some(entry) => table.data(entry),
+            None => &table.default_data,
+        };
+        let base = usize::from(self.program.parts.params_base);
+        let words = usize::from(words);
+        self.machine.frame[base..base + words].copy_from_slice(&data[..words]);
+    }
+
+    fn apply_profile(&mut self, number: usize, target: Target, hit: bool) -> (Option<Pc>, Pc) {
+        let def = &self.program.parts.tables[number];
+        let Some(id) = def.profile else {
+            return (None, def.next_none);
+        };
+        let profile = &self.state.profiles[id.index()];
+        let member = match target {
+            Target::Member(member) => Some(member),
+            Target::Group(group) | Target::OneShot(group) => {
+                let active = profile.group(group).map_or(&[][..], |g| &g.active);
+                match (active, &self.program.parts.selectors[id.index()]) {
+                    ([], _) | (_, None) => None,
+                    (active, Some(calculation)) => {
+                        let hash = calc::evaluate(
+                            calculation,
+                            &self.machine.frame,
+                            self.packet,
+                            &mut self.machine.bytes,
+                            &mut self.state.random,
+                        );
+                        Some(active[(hash % active.len() as u64) as usize])
+                    }
+                }
+            }
+            _ => None,
+        };
+        let fixed = if hit { def.next_hit } else { def.next_miss };
+        let Some(member) = member.and_then(|m| profile.member(m)) else {
+            return (None, fixed.unwrap_or(def.next_none));
+        };
+        let code = &self.program.parts.actions[member.action.index()];
+        let base = usize::from(self.program.parts.params_base);
+        self.machine.frame[base..base + member.data.len()].copy_from_slice(&member.data);
+        (Some(code.entry), fixed.unwrap_or(def.next[member.action.index()]))
+    }
+}
+
+fn at(slot: Slot) -> usize {
+    usize::from(slot)
+}
+
+#[inline(always)]
+fn shl(value: u64, by: u64) -> u64 {
+    if by < 64 { value << by } else { 0 }
+}
+
+#[inline(always)]
+fn shr(value: u64, by: u64) -> u64 {
+    if by < 64 { value >> by } else { 0 }
+}
+
+#[inline(always)]
+fn sar(value: u64, by: u64) -> u64 {
+    (value as i64 >> by.min(63)).cast_unsigned()
+}

@@ -1,0 +1,470 @@
+//! The packet's way: ingress, replication, queues, egress.
+
+use crate::control::{CloneSession, Replica};
+use crate::exec::Run;
+use crate::exec::bits::{self, PADDING};
+use crate::exec::packet::{Inner, Requests};
+use crate::ids::Port;
+use crate::program::Program;
+use crate::program::code::{Slot, ones};
+use crate::switch::{Packet, Switch};
+
+/// Resubmitted or recirculated packets that may wait at a time, and passes
+/// through ingress that one packet may cause at a time.
+const LOOP_LIMIT: usize = 1024;
+
+/// How a packet comes into being, as `standard_metadata.instance_type` says.
+mod instance {
+    pub(super) const NORMAL: u64 = 0;
+    pub(super) const INGRESS_CLONE: u64 = 1;
+    pub(super) const EGRESS_CLONE: u64 = 2;
+    pub(super) const RECIRCULATED: u64 = 4;
+    pub(super) const REPLICA: u64 = 5;
+    pub(super) const RESUBMITTED: u64 = 6;
+}
+
+/// What a packet brings into ingress besides its bytes.
+pub(super) struct Entry {
+    /// `None`: as the kept words say, or 0.
+    port: Option<Port>,
+    instance: u64,
+    /// Words kept from its last pass.
+    kept: Vec<(Slot, u64)>,
+}
+
+fn at(slot: Slot) -> usize {
+    usize::from(slot)
+}
+
+impl Switch {
+    /// Takes a packet in on `port` at `now` ns: parser, ingress, replication,
+    /// queues. A packet-out is a packet that comes in on the CPU port, with
+    /// its controller header in front.
+    pub fn ingress(&mut self, port: Port, packet: &[u8], now: u64) {
+        self.stats.received += 1;
+        if self.program.is_none() {
+            self.stats.no_program_drops += 1;
+            return;
+        }
+        let mut inner = self.pool.pop().unwrap_or_default();
+        inner.receive(packet);
+        let entry = Entry { port: Some(port), instance: instance::NORMAL, kept: Vec::new() };
+        self.pass(inner, entry, now);
+        self.run_again(now);
+    }
+
+    /// Runs what was recirculated. A program that recirculates for ever does
+    /// so through its queues, not in here.
+    fn run_again(&mut self, now: u64) {
+        while let Some((packet, entry)) = self.again.pop_front() {
+            self.pass(packet, entry, now);
+        }
+    }
+
+    /// Parser, ingress, and what ingress asked for. Resubmits in place.
+    fn pass(&mut self, mut packet: Box<Inner>, mut entry: Entry, now: u64) {
+        for _ in 0..LOOP_LIMIT {
+            let requests = self.ingress_once(&mut packet, &entry, now);
+            if requests.abort {
+                return self.put_back(packet);
+            }
+            if let Some((session, list)) = requests.clone {
+                self.clone_ingress(&packet, &entry, session, list, now);
+            }
+            match requests.resubmit {
+                None => return self.admit(packet, now),
+                Some(list) => {
+                    let kept = self.keep(list);
+                    entry = Entry { port: None, instance: instance::RESUBMITTED, kept };
+                    let len = packet.len;
+                    let ingress_len = packet.ingress_len;
+                    packet.arrived(len);
+                    packet.ingress_len = ingress_len;
+                }
+            }
+        }
+        self.stats.loop_drops += 1;
+        self.put_back(packet);
+    }
+
+    /// Words of a field list, to be put back later.
+    fn keep(&self, list: u16) -> Vec<(Slot, u64)> {
+        let Some(program) = &self.program else {
+            return Vec::new();
+        };
+        program.parts.field_lists[usize::from(list)]
+            .iter()
+            .flat_map(|&(slot, n)| slot..slot + Slot::from(n))
+            .map(|slot| (slot, self.machine.frame[at(slot)]))
+            .collect()
+    }
+
+    fn ingress_once(&mut self, packet: &mut Inner, entry: &Entry, now: u64) -> Requests {
+        let mut requests = Requests::default();
+        let (Some(program), Some(state)) = (self.program.as_deref(), self.state.as_deref_mut())
+        else {
+            return requests;
+        };
+        let standard = &program.standard;
+        let frame = &mut self.machine.frame;
+        frame[..program.packet_words].fill(0);
+        if let Some(port) = entry.port {
+            frame[at(standard.ingress_port)] = port.into();
+            if let Some(slot) = standard.ingress_timestamp {
+                frame[at(slot)] = (now / 1000) & ones(48);
+            }
+        }
+        for &(slot, word) in &entry.kept {
+            frame[at(slot)] = word;
+        }
+        frame[at(standard.packet_length)] = packet.length & ones(32);
+        frame[at(standard.instance_type)] = entry.instance;
+        let mut run = Run {
+            program,
+            state,
+            machine: &mut self.machine,
+            packet,
+            requests: &mut requests,
+            now,
+            drop_port: self.config.drop_port.into(),
+        };
+        run.parse();
+        if !run.requests.abort {
+            run.run(program.parts.ingress);
+        }
+        if let Some(digest) = run.requests.digest.filter(|_| !run.requests.abort) {
+            run.send_digest(digest);
+        }
+        requests
+    }
+
+    /// After ingress: multicast, drop or unicast.
+    fn admit(&mut self, packet: Box<Inner>, now: u64) {
+        let Some(program) = self.program.clone() else {
+            return self.put_back(packet);
+        };
+        let standard = &program.standard;
+        let group = standard.mcast_grp.map_or(0, |slot| self.machine.frame[at(slot)]);
+        if group != 0 {
+            self.machine.frame[at(standard.instance_type)] = instance::REPLICA;
+            self.multicast(&packet, group as u32, now);
+            return self.put_back(packet);
+        }
+        let port = self.machine.frame[at(standard.egress_spec)];
+        if port == u64::from(self.config.drop_port) {
+            self.stats.ingress_drops += 1;
+            return self.put_back(packet);
+        }
+        self.machine.frame[at(standard.instance_type)] = instance::NORMAL;
+        self.enqueue(&program, port as Port, packet, None, now);
+    }
+
+    /// Copies the packet, as the frame has it, to the ports of a group.
+    fn multicast(&mut self, packet: &Inner, group: u32, now: u64) {
+        let replicas = self.state.as_ref().and_then(|s| s.multicast.get(&group).cloned());
+        self.replicate(packet, &replicas.unwrap_or_default(), None, now);
+    }
+
+    fn replicate(
+        &mut self,
+        packet: &Inner,
+        replicas: &[Replica],
+        session: Option<&CloneSession>,
+        now: u64,
+    ) {
+        let Some(program) = self.program.clone() else {
+            return;
+        };
+        for replica in replicas {
+            if let Some(slot) = program.standard.egress_rid {
+                self.machine.frame[at(slot)] = replica.instance.into();
+            }
+            let mut copy = self.pool.pop().unwrap_or_default();
+            copy.copy(packet);
+            if let Some(session) = session.filter(|s| s.packet_length > 0) {
+                copy.truncate(session.packet_length.into());
+            }
+            self.enqueue(&program, replica.port, copy, session, now);
+        }
+    }
+
+    /// The packet as it came in, parsed again, with fresh metadata.
+    fn clone_ingress(&mut self, packet: &Inner, entry: &Entry, session: u32, list: u16, now: u64) {
+        let Some(session) = self.clone_session(session) else {
+            return;
+        };
+        let Some(program) = self.program.clone() else {
+            return;
+        };
+        let saved: Vec<u64> = self.machine.frame[..program.packet_words].to_vec();
+        let kept = self.keep(list);
+        let mut copy = self.pool.pop().unwrap_or_default();
+        copy.copy(packet);
+        copy.length = copy.len as u64;
+        self.machine.frame[..program.packet_words].fill(0);
+        // Parsers may branch on the port, so it is there while parsing.
+        let port = entry.port.map_or(0, u64::from);
+        self.machine.frame[at(program.standard.ingress_port)] = port;
+        let mut requests = Requests::default();
+        if let Some(state) = self.state.as_deref_mut() {
+            let mut run = Run {
+                program: &program,
+                state,
+                machine: &mut self.machine,
+                packet: &mut copy,
+                requests: &mut requests,
+                now,
+                drop_port: self.config.drop_port.into(),
+            };
+            run.parse();
+        }
+        self.fresh_metadata(&program, &kept, instance::INGRESS_CLONE);
+        self.replicate(&copy, &session.replicas, Some(&session), now);
+        self.put_back(copy);
+        self.machine.frame[..program.packet_words].copy_from_slice(&saved);
+    }
+
+    fn fresh_metadata(&mut self, program: &Program, kept: &[(Slot, u64)], instance: u64) {
+        self.machine.frame[program.metadata.clone()].fill(0);
+        for &(slot, word) in kept {
+            self.machine.frame[at(slot)] = word;
+        }
+        self.machine.frame[at(program.standard.instance_type)] = instance;
+    }
+
+    fn clone_session(&self, id: u32) -> Option<CloneSession> {
+        self.state.as_ref()?.clones.get(&id).cloned()
+    }
+
+    /// Puts a packet, with the frame's words, into a queue.
+    fn enqueue(
+        &mut self,
+        program: &Program,
+        port: Port,
+        mut packet: Box<Inner>,
+        session: Option<&CloneSession>,
+        now: u64,
+    ) {
+        let standard = &program.standard;
+        let frame = &mut self.machine.frame;
+        let priority = match session {
+            Some(session) => session.class_of_service.into(),
+            None => standard.priority.map_or(0, |slot| frame[at(slot)]),
+        };
+        if priority >= u64::from(self.queues.count()) {
+            self.stats.priority_drops += 1;
+            return self.put_back(packet);
+        }
+        packet.queue = priority as u8;
+        packet.queued_at = now / 1000;
+        if self.queues.is_full(port, packet.queue) {
+            self.stats.queue_drops += 1;
+            return self.put_back(packet);
+        }
+        if let Some([(time, time_bits), (depth, depth_bits), ..]) = standard.queueing {
+            frame[at(time)] = packet.queued_at & ones(time_bits);
+            frame[at(depth)] = self.queues.len(port, packet.queue) as u64 & ones(depth_bits);
+        }
+        packet.words.clear();
+        packet.words.extend_from_slice(&frame[..program.packet_words]);
+        self.queues.push(port, packet);
+    }
+
+    /// Takes the next packet out of the port's queues, highest queue first,
+    /// and runs egress and deparser on it at `now` ns. Packets that egress
+    /// drops or recirculates are skipped. `None`: nothing to send now; if
+    /// [`has_queued`](Self::has_queued) still says yes, the program is sending
+    /// packets round and round, and the port is ready again.
+    ///
+    /// Hand the packet back with [`recycle`](Self::recycle) to have its buffer
+    /// used again.
+    pub fn dequeue(&mut self, port: Port, now: u64) -> Option<Packet> {
+        let program = self.program.take()?;
+        let mut sent = None;
+        // What recirculation adds to this very port waits for the next call.
+        for _ in 0..LOOP_LIMIT {
+            let Some(packet) = self.queues.pop(port) else {
+                break;
+            };
+            sent = self.egress(&program, port, packet, now);
+            if sent.is_some() {
+                break;
+            }
+        }
+        self.program = Some(program);
+        self.run_again(now);
+        if sent.is_some() {
+            self.stats.sent += 1;
+        }
+        sent
+    }
+
+    fn egress(
+        &mut self,
+        program: &Program,
+        port: Port,
+        mut packet: Box<Inner>,
+        now: u64,
+    ) -> Option<Packet> {
+        let requests = self.egress_once(program, port, &mut packet, now);
+        if requests.abort {
+            self.put_back(packet);
+            return None;
+        }
+        if let Some((session, list)) = requests.clone {
+            self.clone_egress(program, &packet, session, list, now);
+        }
+        let drop_port = u64::from(self.config.drop_port);
+        if self.machine.frame[at(program.standard.egress_spec)] == drop_port {
+            self.stats.egress_drops += 1;
+            self.put_back(packet);
+            return None;
+        }
+        self.deparse(program, &mut packet, now);
+        if let Some(list) = requests.recirculate {
+            self.recirculate(packet, list, program);
+            return None;
+        }
+        let mut bytes = std::mem::take(&mut packet.buf);
+        bytes.truncate(match packet.cut {
+            0 => packet.len,
+            cut => packet.len.min(cut),
+        });
+        packet.buf = self.buffers.pop().unwrap_or_default();
+        self.put_back(packet);
+        Some(Packet { port, bytes })
+    }
+
+    fn egress_once(
+        &mut self,
+        program: &Program,
+        port: Port,
+        packet: &mut Box<Inner>,
+        now: u64,
+    ) -> Requests {
+        let mut requests = Requests::default();
+        let Some(state) = self.state.as_deref_mut() else {
+            return requests;
+        };
+        let standard = &program.standard;
+        let frame = &mut self.machine.frame;
+        frame[..program.packet_words].copy_from_slice(&packet.words);
+        let time = now / 1000;
+        if let Some(slot) = standard.egress_timestamp {
+            frame[at(slot)] = time & ones(48);
+        }
+        if let Some([_, _, (delta, delta_bits), (depth, depth_bits)]) = standard.queueing {
+            frame[at(delta)] = time.wrapping_sub(packet.queued_at) & ones(delta_bits);
+            frame[at(depth)] = self.queues.len(port, packet.queue) as u64 & ones(depth_bits);
+            if let Some(slot) = standard.qid {
+                frame[at(slot)] = packet.queue.into();
+            }
+        }
+        frame[at(standard.egress_port)] = port.into();
+        // Anything but the drop port, so that egress has to ask for a drop.
+        frame[at(standard.egress_spec)] = (u64::from(self.config.drop_port) + 1) & ones(9);
+        frame[at(standard.packet_length)] = packet.length & ones(32);
+        let mut run = Run {
+            program,
+            state,
+            machine: &mut self.machine,
+            packet,
+            requests: &mut requests,
+            now,
+            drop_port: self.config.drop_port.into(),
+        };
+        run.run(program.parts.egress);
+        requests
+    }
+
+    /// The packet as it is at the end of egress, with fresh metadata.
+    fn clone_egress(&mut self, program: &Program, packet: &Inner, id: u32, list: u16, now: u64) {
+        let Some(session) = self.clone_session(id) else {
+            return;
+        };
+        let saved: Vec<u64> = self.machine.frame[program.metadata.clone()].to_vec();
+        let kept = program.parts.field_lists[usize::from(list)]
+            .iter()
+            .flat_map(|&(slot, n)| slot..slot + Slot::from(n))
+            .map(|slot| (slot, self.machine.frame[at(slot)]))
+            .collect::<Vec<_>>();
+        self.fresh_metadata(program, &kept, instance::EGRESS_CLONE);
+        for replica in &session.replicas {
+            if let Some(slot) = program.standard.egress_rid {
+                self.machine.frame[at(slot)] = replica.instance.into();
+            }
+            let mut copy = self.pool.pop().unwrap_or_default();
+            copy.copy(packet);
+            if session.packet_length > 0 {
+                copy.truncate(session.packet_length.into());
+            }
+            self.enqueue(program, replica.port, copy, Some(&session), now);
+        }
+        self.machine.frame[program.metadata.clone()].copy_from_slice(&saved);
+    }
+
+    /// Updates checksums and puts the valid headers in front of the payload.
+    fn deparse(&mut self, program: &Program, packet: &mut Inner, now: u64) {
+        let mut requests = Requests::default();
+        if let Some(state) = self.state.as_deref_mut() {
+            let mut run = Run {
+                program,
+                state,
+                machine: &mut self.machine,
+                packet,
+                requests: &mut requests,
+                now,
+                drop_port: self.config.drop_port.into(),
+            };
+            run.run(program.parts.update);
+            run.run(program.parts.deparse);
+        }
+        let frame = &self.machine.frame;
+        let valid = program.parts.deparse_order.iter().map(|&h| &program.headers[usize::from(h)]);
+        let valid = valid.filter(|h| frame[at(h.valid)] != 0);
+        let headers: usize = valid.clone().map(|h| bits::header_bytes(frame, h)).sum();
+        if headers == packet.cursor {
+            // The headers take as much room as those that came in.
+            let mut out = &mut packet.buf[..headers];
+            for header in valid {
+                let bytes = bits::emit(frame, header, out);
+                out = &mut out[bytes..];
+            }
+            return;
+        }
+        let payload = packet.len - packet.cursor;
+        let mut buf = self.buffers.pop().unwrap_or_default();
+        buf.clear();
+        buf.reserve(headers + payload + PADDING);
+        buf.resize(headers, 0);
+        let mut out = &mut buf[..];
+        for header in valid {
+            let bytes = bits::emit(frame, header, out);
+            out = &mut out[bytes..];
+        }
+        buf.extend_from_slice(packet.payload());
+        buf.extend_from_slice(&[0; PADDING]);
+        let old = std::mem::replace(&mut packet.buf, buf);
+        if self.buffers.len() < 256 {
+            self.buffers.push(old);
+        }
+        packet.len = headers + payload;
+        packet.cursor = headers;
+    }
+
+    fn recirculate(&mut self, mut packet: Box<Inner>, list: u16, program: &Program) {
+        if self.again.len() >= LOOP_LIMIT {
+            self.stats.loop_drops += 1;
+            return self.put_back(packet);
+        }
+        let kept = program.parts.field_lists[usize::from(list)]
+            .iter()
+            .flat_map(|&(slot, n)| slot..slot + Slot::from(n))
+            .map(|slot| (slot, self.machine.frame[at(slot)]))
+            .collect();
+        let len = packet.len;
+        packet.arrived(len);
+        let entry = Entry { port: None, instance: instance::RECIRCULATED, kept };
+        self.again.push_back((packet, entry));
+    }
+}
