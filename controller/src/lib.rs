@@ -1,5 +1,6 @@
 //! The fabric's control plane: routing, placement, reconciliation.
 
+pub mod desired;
 pub mod entries;
 pub mod fabric;
 pub mod intent;
@@ -8,5 +9,6 @@ pub mod placement;
 pub mod reaction;
 pub mod reconcile;
 pub mod routing;
+pub mod session;
 pub mod telemetry;
 pub mod workload;

@@ -169,10 +169,31 @@ pub(crate) struct TopologyArgs {
 pub(crate) enum TopologyCommand {
     /// Write a topology in its explicit form, from a file's compact `clos:` form or from options.
     Generate(GenerateArgs),
-    /// Summarise a topology.
-    Show(CheckArgs),
+    /// Sum up a topology.
+    Show(ShowArgs),
     /// Make a topology of another tool's output and report what is odd about it.
     Import(ImportArgs),
+}
+
+/// Arguments of `meridian topology show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian topology show topologies/nics-1024.yaml
+  meridian topology show topologies/demo.yaml --la
+  meridian topology show topologies/demo.yaml --switch leaf-s1-r0")]
+pub(crate) struct ShowArgs {
+    /// The topology file.
+    pub(crate) file: PathBuf,
+    /// List the LA domains too.
+    #[arg(long)]
+    pub(crate) la: bool,
+    /// Show one switch's ports instead.
+    #[arg(long, value_name = "NAME", conflicts_with = "la")]
+    pub(crate) switch: Option<String>,
+    /// How to print the summary.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
 }
 
 /// Arguments of `meridian topology generate`.
