@@ -15,8 +15,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn brief(preamble: &Preamble) -> &str {
-    preamble.doc.as_ref().map_or("", |doc| doc.brief.as_str())
+/// What the program says of an object, fit for a cell of a table.
+fn brief(preamble: &Preamble) -> String {
+    let brief = preamble.doc.as_ref().map_or("", |doc| doc.brief.as_str());
+    brief.replace('|', "\\|")
 }
 
 fn preamble(preamble: &Option<Preamble>) -> &Preamble {
@@ -119,7 +121,7 @@ fn actions_row(text: &mut String, info: &P4Info, table: &Table, id: u32, scope: 
         (true, _) => "Also on a miss.",
         _ => "",
     };
-    let what = [brief(about), default].join(" ");
+    let what = [&brief(about), default].join(" ");
     let _ = writeln!(
         text,
         "| `{}({})` | {} |",
