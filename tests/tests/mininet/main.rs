@@ -6,5 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bring_up;
+mod control;
 mod fabrics;
 mod leftovers;
+mod traffic;
