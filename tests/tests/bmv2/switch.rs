@@ -1,4 +1,4 @@
-//! A running simple_switch_grpc with three cables, in a network namespace of its own.
+//! A running switch with three cables, in a network namespace of its own.
 
 use std::io;
 use std::path::Path;
@@ -13,6 +13,7 @@ use p4runtime::v1::{CounterEntry, DirectCounterEntry, Entity, TableEntry, entity
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
+use crate::entries;
 use crate::wire::Wire;
 
 const GRPC: &str = "127.0.0.1:9559";
@@ -25,13 +26,43 @@ pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 const IN_NAMESPACE: &str = "MERIDIAN_TEST_NAMESPACE";
 
-/// Runs a test in network and process namespaces that vanish with it, whatever becomes of it:
-/// the test program runs once more, inside, for this one test.
-pub(crate) fn isolated(test: &str, body: impl FnOnce(&mut Switch)) {
+/// What runs the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// simple_switch_grpc on PATH.
+    Bmv2,
+    /// meridian-switch, built beside this test.
+    MeridianSwitch,
+}
+
+impl Target {
+    fn command(self) -> Command {
+        match self {
+            Target::Bmv2 => {
+                let mut command = Command::new("simple_switch_grpc");
+                command.args(["--thrift-port", &THRIFT_PORT.to_string()]);
+                command
+            }
+            Target::MeridianSwitch => {
+                let test = std::env::current_exe().unwrap();
+                let profile = test.parent().and_then(Path::parent).unwrap();
+                Command::new(profile.join("meridian-switch"))
+            }
+        }
+    }
+}
+
+/// Runs a scenario in network and process namespaces that vanish with it, whatever becomes of it:
+/// the test program runs once more, inside, for this one `test`, which is its path with the crate's
+/// name in front.
+pub(crate) fn isolated(test: &str, target: Target, scenario: impl FnOnce(&mut Switch)) {
     if std::env::var_os(IN_NAMESPACE).is_some() {
-        body(&mut Switch::start());
+        let mut switch = Switch::start(target);
+        switch.insert(entries::all(&switch.index).unwrap());
+        scenario(&mut switch);
         return;
     }
+    let (_, test) = test.split_once("::").unwrap();
     // bmv2 reads the state of interfaces from /sys, which shows those of the namespace it was
     // mounted in.
     let inside = "mount -t sysfs sysfs /sys && exec \"$@\"";
@@ -69,7 +100,7 @@ pub(crate) struct Switch {
     runtime: Runtime,
     session: Session,
     streams: Streams,
-    pub(crate) index: Index,
+    index: Index,
     wires: Vec<Wire>,
     _process: Process,
 }
@@ -77,9 +108,9 @@ pub(crate) struct Switch {
 impl Switch {
     /// Lays the cables, starts the switch, becomes its primary controller and gives it the
     /// pipeline.
-    fn start() -> Self {
+    fn start(target: Target) -> Self {
         let wires = lay_cables();
-        let process = spawn();
+        let process = spawn(target);
         let compiled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled");
         let info = std::fs::read_to_string(compiled.join("fabric.p4info.txtpb")).unwrap();
         let json = std::fs::read(compiled.join("fabric.json")).unwrap();
@@ -110,7 +141,7 @@ impl Switch {
     }
 
     /// Adds the entries.
-    pub(crate) fn insert(&mut self, entries: Vec<TableEntry>) {
+    fn insert(&self, entries: Vec<TableEntry>) {
         let updates = entries.into_iter().map(entry::insert).collect();
         let write = self.session.write_all(updates);
         self.runtime.block_on(write).unwrap();
@@ -203,16 +234,16 @@ fn lay_cables() -> Vec<Wire> {
         .collect()
 }
 
-fn spawn() -> Process {
-    let mut command = Command::new("simple_switch_grpc");
+fn spawn(target: Target) -> Process {
+    let mut command = target.command();
     command.args(["--no-p4", "--device-id", "1"]);
-    command.args(["--thrift-port", &THRIFT_PORT.to_string()]);
     for port in 1..=PORTS {
         command.args(["-i", &format!("{port}@s{port}")]);
     }
     command.args(["--", "--grpc-server-addr", GRPC]);
     command.args(["--cpu-port", "510", "--priority-queues", "8"]);
-    Process(command.stdout(Stdio::null()).spawn().unwrap())
+    let child = command.stdout(Stdio::null()).spawn();
+    Process(child.unwrap_or_else(|error| panic!("{target:?}: {error}")))
 }
 
 async fn connect() -> Channel {
@@ -220,7 +251,7 @@ async fn connect() -> Channel {
     loop {
         match transport::connect(GRPC).await {
             Ok(channel) => return channel,
-            Err(error) => assert!(start.elapsed() < 4 * SOON, "simple_switch_grpc: {error}"),
+            Err(error) => assert!(start.elapsed() < 4 * SOON, "no switch: {error}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
