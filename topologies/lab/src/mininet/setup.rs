@@ -134,10 +134,10 @@ fn families(nic: &NicPlan) -> [(&'static str, String, String); 2] {
 
 fn default_route(nic: &NicPlan, family: &str, gateway: &str, table: &str) -> String {
     let hops: Vec<String> = match nic.interfaces.as_slice() {
-        [interface] => vec![format!("via {gateway} dev {interface} onlink")],
+        [interface] => vec![format!("via {gateway} dev {interface}")],
         several => several
             .iter()
-            .map(|interface| format!("nexthop via {gateway} dev {interface} onlink"))
+            .map(|interface| format!("nexthop via {gateway} dev {interface}"))
             .collect(),
     };
     format!(

@@ -180,7 +180,7 @@ fn each_nic_has_a_table_of_its_own() {
         let rule = format!("ip -4 rule add from {} table {}", nic.v4, nic.table);
         assert!(host.setup.contains(&rule), "{rule}");
         let route = format!(
-            "ip -4 route add default table {} via {} dev {interface} onlink",
+            "ip -4 route add default table {} via {} dev {interface}",
             nic.table, nic.gateway_v4
         );
         assert!(host.setup.contains(&route), "{route}");
@@ -196,8 +196,8 @@ fn a_dual_tor_nic_uses_both_ports() {
     let nic = &host.nics[0];
     assert_eq!(nic.interfaces, ["rail0a", "rail0b"]);
     let route = format!(
-        "ip -4 route add default table 100 nexthop via {0} dev rail0a onlink \
-         nexthop via {0} dev rail0b onlink",
+        "ip -4 route add default table 100 nexthop via {0} dev rail0a \
+         nexthop via {0} dev rail0b",
         nic.gateway_v4
     );
     assert!(host.setup.contains(&route), "{:#?}", host.setup);
