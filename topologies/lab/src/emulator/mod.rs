@@ -38,6 +38,7 @@ mod wire;
 pub use config::EmulatorConfig;
 pub use flow::{Family, FlowSpec, QueuePairNumbers, Schedule};
 pub use notice::{FlowId, Notice, PortEvent, RunId};
+pub use serve::ListenError;
 pub use run::{FlowResult, RunResult, StepResult};
 pub use stats::{Drops, LinkReport, NicReport, Statistics};
 pub use wire::WireStats;
