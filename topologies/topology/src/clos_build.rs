@@ -1,10 +1,11 @@
 //! Turns the numbers of a planned Clos into switches, hosts and links.
 
-use crate::builder::{Builder, NewHost, NewLa, NewNic, NewSwitch};
+use crate::builder::Builder;
 use crate::clos::{Clos, LeafPer, Plan};
 use crate::fault::Fault;
 use crate::ids::{BuildingId, End, HostId, NicPortRef, PodId, PortRef, SegmentId, SwitchId};
 use crate::model::Tier;
+use crate::parts::{NewHost, NewLa, NewNic, NewSwitch};
 
 /// A generated switch and the next port to plug a cable into.
 struct Free {

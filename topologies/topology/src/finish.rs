@@ -6,10 +6,11 @@ use ipnetwork::{Ipv4Network, Ipv6Network};
 use rustc_hash::FxHashMap;
 
 use crate::addressing::{self, MacAddr};
-use crate::builder::{Builder, NewLa};
+use crate::builder::Builder;
 use crate::fault::Fault;
 use crate::ids::{LaId, NicId, Node, SwitchId};
 use crate::model::{La, Tier, Topology};
+use crate::parts::NewLa;
 
 /// Disjoint sets with path halving.
 struct Sets(Vec<u32>);

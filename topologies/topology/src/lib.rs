@@ -10,6 +10,7 @@ mod ids;
 pub mod import;
 mod model;
 mod naming;
+mod parts;
 mod policy;
 pub mod show;
 pub mod units;
@@ -17,9 +18,7 @@ mod write;
 mod yaml;
 
 pub use addressing::{BadMac, MacAddr};
-pub use builder::{
-    Builder, MAX_HOSTS, MAX_LINKS, MAX_NICS, MAX_SWITCHES, NewHost, NewLa, NewNic, NewSwitch,
-};
+pub use builder::{Builder, MAX_HOSTS, MAX_LINKS, MAX_NICS, MAX_SWITCHES};
 pub use clos::{Clos, ClosError, GenerateError, HostCounts, LeafPer, PerTier, Ratio, generate};
 pub use fault::Fault;
 pub use ids::{
@@ -31,5 +30,6 @@ pub use model::{
     Topology,
 };
 pub use naming::NameError;
+pub use parts::{NewHost, NewLa, NewNic, NewSwitch};
 pub use policy::{CNP_DSCP, EcnProfile, Policy, ROCE_DSCP, TierSeeds};
 pub use yaml::{LoadError, MAX_PROBLEMS, Problem, Report};

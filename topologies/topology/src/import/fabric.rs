@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::raw::{self, Device};
-use super::{Finding, FindingKind, ImportError, links, unnamed};
-use crate::builder::{Builder, NewHost, NewNic, NewSwitch};
+use super::{Finding, FindingKind, ImportError, links, oddities, unnamed};
+use crate::builder::Builder;
 use crate::ids::{End, NicPortRef, PortRef, SegmentId, SwitchId};
 use crate::model::{Tier, Topology};
 use crate::naming::{MAX_NAME, is_name};
+use crate::parts::{NewHost, NewNic, NewSwitch};
 
 /// Longest text, bytes.
 const MAX_TEXT: usize = 256 << 20;
@@ -66,7 +67,7 @@ pub fn ibnetdiscover(text: &str) -> Result<(Topology, Vec<Finding>), ImportError
     }
     let segments = unnamed::segments(boxes.len(), &adapters);
     unnamed::name(&boxes, &segments, &mut adapters, &mut findings);
-    oddities(&boxes, &adapters, &mut findings);
+    oddities::find(&boxes, &segments, &adapters, &mut findings);
     let mut builder = Builder::new("imported").map_err(|fault| ImportError::Faults(vec![fault]))?;
     let switches = add_switches(&boxes, &segments, &mut builder)?;
     add_hosts(&adapters, &segments, &switches, &mut builder, &mut findings)?;
@@ -282,123 +283,6 @@ pub(super) fn commonest<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
         .into_iter()
         .max_by(|(a, n), (b, m)| n.cmp(m).then(a.cmp(b)))
         .map(|(value, _)| value)
-}
-
-fn oddities(boxes: &[Box<'_>], adapters: &[Adapter], findings: &mut Vec<Finding>) {
-    let mut on_leaf = vec![Vec::new(); boxes.len()];
-    let mut of_host: BTreeMap<&str, Vec<&Adapter>> = BTreeMap::new();
-    for adapter in adapters {
-        on_leaf[adapter.leaf].push(adapter);
-        of_host
-            .entry(adapter.host.as_deref().unwrap_or(""))
-            .or_default()
-            .push(adapter);
-    }
-    for (found, adapters) in boxes
-        .iter()
-        .zip(&on_leaf)
-        .filter(|(found, _)| found.tier == Tier::Leaf)
-    {
-        if adapters.is_empty() {
-            let message = format!("leaf `{}` has no hosts", found.name);
-            findings.push(Finding::new(
-                FindingKind::LeafWithoutHosts,
-                found.device.line,
-                &[&found.name],
-                message,
-            ));
-        }
-        let Some(common) = commonest(adapters.iter().filter_map(|adapter| adapter.number)) else {
-            continue;
-        };
-        let most = adapters
-            .iter()
-            .filter(|adapter| adapter.number == Some(common))
-            .count();
-        let odd = adapters
-            .iter()
-            .filter(|adapter| adapter.number.is_some_and(|number| number != common));
-        // A leaf of a fabric without rails has all numbers alike, and no one of them is odd.
-        for adapter in odd.filter(|_| most * 4 > adapters.len() * 3) {
-            let host = adapter.host.as_deref().unwrap_or(&adapter.guid);
-            let message = format!(
-                "adapter {} of `{host}` is on `{}` port {}, where the others are number {common}: rails swapped?",
-                adapter.number.unwrap_or(0),
-                found.name,
-                adapter.leaf_port
-            );
-            findings.push(Finding::new(
-                FindingKind::RailMismatch,
-                adapter.line,
-                &[host, &found.name],
-                message,
-            ));
-        }
-    }
-    let Some(common) = commonest(of_host.values().map(Vec::len)) else {
-        return;
-    };
-    for (host, adapters) in of_host
-        .iter()
-        .filter(|(_, adapters)| adapters.len() < common)
-    {
-        let message = format!(
-            "host `{host}` has {} adapters where most have {common}",
-            adapters.len()
-        );
-        findings.push(Finding::new(
-            FindingKind::MissingAdapters,
-            adapters[0].line,
-            &[host],
-            message,
-        ));
-    }
-    missing_switches(boxes, findings);
-}
-
-/// Leaves whose names end in two numbers form a grid; holes in a grid that is nearly full are
-/// leaves that are absent.
-fn missing_switches(boxes: &[Box<'_>], findings: &mut Vec<Finding>) {
-    let mut cells: BTreeMap<(&str, &str), (&str, usize)> = BTreeMap::new();
-    for found in boxes.iter().filter(|found| found.tier == Tier::Leaf) {
-        let mut parts = found.name.rsplitn(3, '-');
-        if let (Some(second), Some(first), Some(stem)) = (parts.next(), parts.next(), parts.next())
-        {
-            let number =
-                |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            if number(first) && number(second) {
-                cells.insert((first, second), (stem, found.device.line));
-            }
-        }
-    }
-    let rows: std::collections::BTreeSet<&str> = cells.keys().map(|(row, _)| *row).collect();
-    let columns: std::collections::BTreeSet<&str> =
-        cells.keys().map(|(_, column)| *column).collect();
-    let whole = rows.len() * columns.len();
-    if cells.len() < 4 || cells.len() == whole || whole - cells.len() > cells.len() / 10 {
-        return;
-    }
-    for row in &rows {
-        for column in columns
-            .iter()
-            .filter(|column| !cells.contains_key(&(*row, **column)))
-        {
-            // The nearest relative says what the name would be, and where in the text to look.
-            let relative = cells.iter().find(|((_, other), _)| other == column);
-            let Some((_, (stem, line))) = relative else {
-                continue;
-            };
-            let name = format!("{stem}-{row}-{column}");
-            let message =
-                format!("no leaf `{name}`, although its row and column of leaves are there");
-            findings.push(Finding::new(
-                FindingKind::MissingSwitch,
-                *line,
-                &[&name],
-                message,
-            ));
-        }
-    }
 }
 
 fn add_switches(

@@ -5,6 +5,7 @@
 
 mod fabric;
 mod links;
+mod oddities;
 mod raw;
 mod unnamed;
 

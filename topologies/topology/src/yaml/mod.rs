@@ -4,6 +4,8 @@
 mod clos_doc;
 mod decode;
 mod doc;
+mod host_doc;
+mod index;
 mod places;
 mod policy_doc;
 mod report;
