@@ -110,11 +110,7 @@ impl Shared {
         let target = self.live_target(pipeline, cookie);
         {
             let (mut state, mut switch) = target.lock();
-            switch.install(target.pipeline.program.clone());
-            *state = State {
-                down: std::mem::take(&mut state.down),
-                ..State::default()
-            };
+            restart(&target.pipeline, &mut switch, &mut state);
             self.set_live(Some(target.clone()));
         }
         tracing::info!(device_id = self.device_id, "forwarding pipeline committed");
@@ -172,11 +168,7 @@ impl Shared {
             self.set_live(Some(target));
         } else {
             let (mut state, mut switch) = target.lock();
-            switch.install(target.pipeline.program.clone());
-            *state = State {
-                down: std::mem::take(&mut state.down),
-                ..State::default()
-            };
+            restart(&target.pipeline, &mut switch, &mut state);
             reconcile::replay(&target.pipeline, &mut switch, &mut state, &kept, now)?;
             self.set_live(Some(target.clone()));
         }
@@ -211,5 +203,17 @@ impl Shared {
             },
             cookie: target.cookie.map(|cookie| Cookie { cookie }),
         })
+    }
+}
+
+/// Starts the program anew; what ports are down outlives it.
+fn restart(pipeline: &Pipeline, switch: &mut Switch, state: &mut State) {
+    switch.install(pipeline.program.clone());
+    *state = State {
+        down: std::mem::take(&mut state.down),
+        ..State::default()
+    };
+    for port in &state.down {
+        switch.set_port_up(*port, false);
     }
 }

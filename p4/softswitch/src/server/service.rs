@@ -104,17 +104,15 @@ impl P4Runtime for P4RuntimeService {
                 pending: Vec::new(),
                 bytes: 0,
             };
-            if tokio::time::timeout(limit, reader.run(&request))
-                .await
-                .is_err()
-            {
+            let result = tokio::time::timeout(limit, reader.run(&request)).await;
+            drop(gate);
+            if result.is_err() {
                 let status = Status::aborted(format!(
                     "the answer was not read within {} s; writes are waiting",
-                    limit.as_secs()
+                    limit.as_secs_f64()
                 ));
-                let _ = reader.sender.try_send(Err(status));
+                let _ = reader.sender.send(Err(status)).await;
             }
-            drop(gate);
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }

@@ -23,11 +23,15 @@ impl Writer<'_> {
             )));
         }
         let id = profile.core;
-        let old = self
-            .switch
-            .members(id)?
-            .into_iter()
-            .find(|m| m.id == given.member_id);
+        // Finding a member takes a walk over all of them.
+        let old = match self.undo {
+            Some(_) => self
+                .switch
+                .members(id)?
+                .into_iter()
+                .find(|m| m.id == given.member_id),
+            None => None,
+        };
         if op == Op::Delete {
             self.switch.member_delete(id, given.member_id)?;
             if let Some(old) = old {
@@ -74,62 +78,39 @@ impl Writer<'_> {
         }
         let id = profile.core;
         let key = (profile.id, given.group_id);
-        let old = self
-            .switch
-            .groups(id)?
-            .into_iter()
-            .find(|g| g.id == given.group_id);
-        let old_message = self.state.groups.get(&key).cloned();
+        let old = self.state.groups.get(&key).cloned();
         if op == Op::Delete {
             self.switch.group_delete(id, given.group_id)?;
             self.state.groups.remove(&key);
-            if let (Some(old), Some(message)) = (old, old_message) {
+            if let Some(message) = old {
+                let group = decode_group(profile, &message)?;
                 self.on_undo(move |switch, state| {
                     state.groups.insert(key, message);
-                    switch.group_insert(id, &old)
+                    switch.group_insert(id, &group)
                 });
             }
             return Ok(());
         }
         let group = decode_group(profile, given)?;
-        if op == Op::Insert {
-            if old.is_some() {
-                return Err(Fault::new(
-                    Code::AlreadyExists,
-                    format!("{}: group {} exists already", profile.name, given.group_id),
-                ));
-            }
-            check_max_size(profile, given.max_size)?;
-            self.check_members(profile, &group)?;
-            check_sizes(profile, given, given.max_size)?;
-            self.switch.group_insert(id, &group)?;
-            self.state.groups.insert(key, canonical(given));
-            self.on_undo(move |switch, state| {
+        check_group(profile, op, given, old.as_ref())?;
+        match op {
+            Op::Insert => self.switch.group_insert(id, &group)?,
+            _ => self.switch.group_modify(id, &group)?,
+        }
+        self.state.groups.insert(key, canonical(given));
+        match old {
+            None => self.on_undo(move |switch, state| {
                 state.groups.remove(&key);
                 switch.group_delete(id, group.id)
-            });
-            return Ok(());
+            }),
+            Some(message) => {
+                let group = decode_group(profile, &message)?;
+                self.on_undo(move |switch, state| {
+                    state.groups.insert(key, message);
+                    switch.group_modify(id, &group)
+                });
+            }
         }
-        let (Some(old), Some(message)) = (old, old_message) else {
-            return Err(Fault::not_found(format!(
-                "{}: there is no group {}",
-                profile.name, given.group_id
-            )));
-        };
-        if given.max_size != message.max_size {
-            return Err(Fault::invalid(format!(
-                "{}: max_size of group {} is {} and cannot change",
-                profile.name, given.group_id, message.max_size
-            )));
-        }
-        self.check_members(profile, &group)?;
-        check_sizes(profile, given, given.max_size)?;
-        self.switch.group_modify(id, &group)?;
-        self.state.groups.insert(key, canonical(given));
-        self.on_undo(move |switch, state| {
-            state.groups.insert(key, message);
-            switch.group_modify(id, &old)
-        });
         Ok(())
     }
 
@@ -144,22 +125,38 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
 
-    fn check_members(&self, profile: &Profile, group: &Group) -> Result<(), Fault> {
-        let known: BTreeSet<u32> = self
-            .switch
-            .members(profile.core)?
-            .iter()
-            .map(|m| m.id)
-            .collect();
-        match group.members.iter().find(|m| !known.contains(&m.member)) {
-            None => Ok(()),
-            Some(missing) => Err(Fault::not_found(format!(
-                "{}: there is no member {}",
-                profile.name, missing.member
-            ))),
+/// Whether a group may be inserted or modified so; `old` is the group as it is.
+fn check_group(
+    profile: &Profile,
+    op: Op,
+    given: &v1::ActionProfileGroup,
+    old: Option<&v1::ActionProfileGroup>,
+) -> Result<(), Fault> {
+    match (op, old) {
+        (Op::Insert, Some(_)) => {
+            return Err(Fault::new(
+                Code::AlreadyExists,
+                format!("{}: group {} exists already", profile.name, given.group_id),
+            ));
         }
+        (Op::Insert, None) => check_max_size(profile, given.max_size)?,
+        (_, None) => {
+            return Err(Fault::not_found(format!(
+                "{}: there is no group {}",
+                profile.name, given.group_id
+            )));
+        }
+        (_, Some(old)) if old.max_size != given.max_size => {
+            return Err(Fault::invalid(format!(
+                "{}: max_size of group {} is {} and cannot change",
+                profile.name, given.group_id, old.max_size
+            )));
+        }
+        _ => {}
     }
+    check_sizes(profile, given, given.max_size)
 }
 
 fn decode_group(profile: &Profile, given: &v1::ActionProfileGroup) -> Result<Group, Fault> {

@@ -87,24 +87,20 @@ impl Writer<'_> {
                 "session_id {id} is above {SESSION_ID_MAX}"
             )));
         }
-        let old = self
-            .switch
-            .clone_sessions()
-            .into_iter()
-            .find(|s| s.id == id);
-        let old_message = self.state.clones.get(&id).cloned();
+        let old = self.state.clones.get(&id).cloned();
         if op == Op::Delete {
             self.switch.clone_delete(id)?;
             self.state.clones.remove(&id);
-            if let (Some(old), Some(message)) = (old, old_message) {
+            if let Some(message) = old {
+                let session = decode_session(&message)?;
                 self.on_undo(move |switch, state| {
                     state.clones.insert(id, message);
-                    switch.clone_insert(&old)
+                    switch.clone_insert(&session)
                 });
             }
             return Ok(());
         }
-        let session = self.decode_session(given)?;
+        let session = decode_session(given)?;
         if op == Op::Insert {
             self.switch.clone_insert(&session)?;
         } else {
@@ -113,47 +109,50 @@ impl Writer<'_> {
         let mut message = given.clone();
         message.replicas.iter_mut().for_each(canonical_replica);
         self.state.clones.insert(id, message);
-        self.on_undo(move |switch, state| match (old, old_message) {
-            (Some(old), Some(message)) => {
-                state.clones.insert(id, message);
-                switch.clone_modify(&old)
-            }
-            _ => {
+        match old {
+            None => self.on_undo(move |switch, state| {
                 state.clones.remove(&id);
                 switch.clone_delete(id)
+            }),
+            Some(message) => {
+                let session = decode_session(&message)?;
+                self.on_undo(move |switch, state| {
+                    state.clones.insert(id, message);
+                    switch.clone_modify(&session)
+                });
             }
-        });
+        }
         Ok(())
     }
+}
 
-    fn decode_session(&self, given: &v1::CloneSessionEntry) -> Result<CloneSession, Fault> {
-        let packet_length = u32::try_from(given.packet_length_bytes)
-            .map_err(|_| Fault::invalid("packet_length_bytes is negative"))?;
-        // v1model's priority has three bits, whatever number of queues a port has.
-        if given.class_of_service > 7 {
-            return Err(Fault::invalid(format!(
-                "class_of_service {} is above 7",
-                given.class_of_service
-            )));
-        }
-        if given.replicas.iter().any(|r| !r.backup_replicas.is_empty()) {
-            return Err(Fault::invalid(
-                "backup_replicas are for multicast groups only",
-            ));
-        }
-        let mut seen = BTreeSet::new();
-        let replicas = given.replicas.iter().map(|r| {
-            let replica = decode_replica(r)?;
-            check_unique(&mut seen, replica)?;
-            Ok(replica)
-        });
-        Ok(CloneSession {
-            id: given.session_id,
-            replicas: replicas.collect::<Result<_, Fault>>()?,
-            class_of_service: given.class_of_service,
-            packet_length,
-        })
+fn decode_session(given: &v1::CloneSessionEntry) -> Result<CloneSession, Fault> {
+    let packet_length = u32::try_from(given.packet_length_bytes)
+        .map_err(|_| Fault::invalid("packet_length_bytes is negative"))?;
+    // v1model's priority has three bits, whatever number of queues a port has.
+    if given.class_of_service > 7 {
+        return Err(Fault::invalid(format!(
+            "class_of_service {} is above 7",
+            given.class_of_service
+        )));
     }
+    if given.replicas.iter().any(|r| !r.backup_replicas.is_empty()) {
+        return Err(Fault::invalid(
+            "backup_replicas are for multicast groups only",
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    let replicas = given.replicas.iter().map(|r| {
+        let replica = decode_replica(r)?;
+        check_unique(&mut seen, replica)?;
+        Ok(replica)
+    });
+    Ok(CloneSession {
+        id: given.session_id,
+        replicas: replicas.collect::<Result<_, Fault>>()?,
+        class_of_service: given.class_of_service,
+        packet_length,
+    })
 }
 
 fn check_multicast(group: &v1::MulticastGroupEntry) -> Result<(), Fault> {

@@ -1,0 +1,15 @@
+//! The P4Runtime service against the specification, rule by rule: a client that says just what a
+//! test wants, over an in-memory connection.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod arbitration;
+mod arrays;
+mod batches;
+mod common;
+mod direct;
+mod pipeline;
+mod profiles;
+mod reads;
+mod replication;
+mod streams;
+mod tables;
