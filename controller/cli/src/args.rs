@@ -147,10 +147,14 @@ pub(crate) struct UpArgs {
 #[command(after_help = "\
 Examples:
   meridian status
+  meridian status demo --ports
   meridian status demo --format json")]
 pub(crate) struct StatusArgs {
     /// The fabric's name, when several run.
     pub(crate) fabric: Option<String>,
+    /// List every port too.
+    #[arg(long)]
+    pub(crate) ports: bool,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

@@ -37,3 +37,31 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
         source,
     })
 }
+
+/// The demo's fabric: the file named, else `topologies/demo.yaml` where that is, else
+/// the copy that this command was built with.
+pub(crate) fn demo_topology(path: Option<&Path>) -> Result<Topology, Failure> {
+    const FILE: &str = "topologies/demo.yaml";
+    const BUILT_IN: &str = include_str!("../../../topologies/demo.yaml");
+    match path {
+        Some(path) => topology(path),
+        None if Path::new(FILE).exists() => topology(Path::new(FILE)),
+        None => Topology::parse("the built-in demo.yaml", BUILT_IN).map_err(|r| render(&r)),
+    }
+}
+
+/// The demo's job; TEMPORARY.
+pub(crate) fn demo_job(_path: Option<&Path>) -> Result<controller::workload::Job, Failure> {
+    use controller::workload::*;
+    Ok(Job {
+        name: "demo".into(),
+        hosts: 8,
+        ranks_per_host: 4,
+        collective: Collective {
+            algorithm: Algorithm::Hierarchical,
+            bytes_per_rank: 128 << 20,
+            channels: 4,
+            iterations: 1,
+        },
+    })
+}

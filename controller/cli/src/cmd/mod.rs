@@ -1,8 +1,10 @@
 //! The subcommands, one module each.
 
+mod bring_up;
 pub(crate) mod check;
 pub(crate) mod demo;
 mod import;
+mod reach;
 mod show;
 pub(crate) mod status;
 pub(crate) mod topology;

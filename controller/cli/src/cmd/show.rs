@@ -28,7 +28,11 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
 
 fn unknown_switch(topology: &::topology::Topology, name: &str) -> Failure {
     const MOST: usize = 20;
-    let names: Vec<&str> = topology.switches().iter().map(|s| s.name.as_str()).collect();
+    let names: Vec<&str> = topology
+        .switches()
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
     let more = if names.len() > MOST { ", ..." } else { "" };
     Failure::Input(format!(
         "error: no switch is named '{name}'; there are: {}{more}",

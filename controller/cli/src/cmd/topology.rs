@@ -21,7 +21,9 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
 fn generate_explicit(args: &GenerateArgs) -> Result<(), Failure> {
     let topology = match &args.file {
         Some(file) => input::topology(file)?,
-        None => generate(&clos(args)?).map_err(|error| Failure::Input(format!("error: {error}")))?,
+        None => {
+            generate(&clos(args)?).map_err(|error| Failure::Input(format!("error: {error}")))?
+        }
     };
     write_topology(&topology, args.output.as_deref())
 }

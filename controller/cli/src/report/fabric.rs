@@ -138,7 +138,14 @@ fn draw_link(
         .set("y1", round(a.y))
         .set("x2", round(b.x))
         .set("y2", round(b.y))
-        .set("stroke", if failed { "#000000".into() } else { colour(load) })
+        .set(
+            "stroke",
+            if failed {
+                "#000000".into()
+            } else {
+                colour(load)
+            },
+        )
         .set("stroke-width", round(1.0 + 5.0 * load.clamp(0.0, 1.0)));
     let line = if failed {
         line.set("stroke-dasharray", "6,5")

@@ -7,8 +7,6 @@ use crate::failure::Failure;
 /// One NIC's line.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
-    /// The NIC's name.
-    pub(crate) name: String,
     /// Sent bits/s in each bin, as a share of the NIC's rate.
     pub(crate) share: Vec<f64>,
 }
@@ -79,7 +77,10 @@ fn draw_panel(
         chart.draw_series(LineSeries::new(points, &colour))?;
     }
     if let Some(at) = panel.mark_us {
-        chart.draw_series(LineSeries::new([(at, 0.0), (at, 1.05)], BLACK.stroke_width(2)))?;
+        chart.draw_series(LineSeries::new(
+            [(at, 0.0), (at, 1.05)],
+            BLACK.stroke_width(2),
+        ))?;
     }
     Ok(())
 }
@@ -91,17 +92,15 @@ mod tests {
 
     #[test]
     fn every_panel_has_its_title_and_the_same_input_the_same_bytes() {
-        let panels = [("unplaced", None), ("failure", Some(12.0))].map(|(title, mark_us)| {
-            ThroughputPanel {
+        let panels =
+            [("unplaced", None), ("failure", Some(12.0))].map(|(title, mark_us)| ThroughputPanel {
                 title: title.into(),
                 bin_us: 10.0,
                 nics: vec![Series {
-                    name: "h1/0".into(),
                     share: vec![0.0, 0.9, 0.4],
                 }],
                 mark_us,
-            }
-        });
+            });
         let text = draw(&panels).unwrap();
         assert!(text.contains("unplaced") && text.contains("failure"));
         assert_eq!(text, draw(&panels).unwrap());

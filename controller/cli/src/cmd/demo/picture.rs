@@ -74,8 +74,11 @@ impl Sketch {
         Panel {
             title,
             loads: self.stands_for.iter().map(mean).collect(),
-            failed: failed
-                .and_then(|link| self.stands_for.iter().position(|links| links.contains(&link))),
+            failed: failed.and_then(|link| {
+                self.stands_for
+                    .iter()
+                    .position(|links| links.contains(&link))
+            }),
         }
     }
 
@@ -115,10 +118,8 @@ pub(super) fn throughput(
         .iter()
         .filter(|report| report.sent_bins.iter().any(|bytes| *bytes > 0))
         .map(|report| {
-            let nic = &topology[report.nic];
             let full = topology.nic_speed_bps(report.nic) as f64 * statistics.bin_ns as f64 / 8e9;
             Series {
-                name: format!("{}/{}", topology[nic.host].name, nic.rail),
                 share: report.sent_bins.iter().map(|b| *b as f64 / full).collect(),
             }
         })

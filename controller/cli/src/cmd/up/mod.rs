@@ -1,0 +1,72 @@
+//! `meridian up`: brings a topology up on a target, keeps it running, and takes it down
+//! on Ctrl-C.
+
+mod embedded;
+mod external;
+mod live;
+mod mininet;
+mod stop;
+
+use std::sync::Arc;
+
+use ::topology::Topology;
+
+use crate::args::{Target, UpArgs};
+use crate::failure::Failure;
+use crate::input;
+use crate::output::Progress;
+use crate::running::{self, Announcement};
+
+use live::Live;
+use stop::Stop;
+
+/// What all targets are given.
+struct Setting<'a> {
+    args: &'a UpArgs,
+    topology: Arc<Topology>,
+    announcement: Announcement,
+    progress: Progress,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &UpArgs) -> Result<(), Failure> {
+    check(args)?;
+    let topology = Arc::new(input::topology(&args.file)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::run)?;
+    runtime.block_on(async {
+        let mut stop = Stop::listen()?;
+        let setting = Setting {
+            args,
+            announcement: Announcement::new(&running::folder(), topology.name())?,
+            topology,
+            progress: Progress::new(false),
+        };
+        match args.target {
+            Target::Embedded => embedded::run(setting, &mut stop).await,
+            Target::Mininet => mininet::run(setting, &mut stop).await,
+            Target::External => external::run(setting, &mut stop).await,
+        }
+    })
+}
+
+/// Options that only make sense with some targets.
+fn check(args: &UpArgs) -> Result<(), Failure> {
+    let wrong = |option: &str, target: &str| {
+        Err(Failure::Input(format!(
+            "error: {option} goes with --target {target}"
+        )))
+    };
+    match args.target {
+        Target::External => {}
+        _ if !args.switches.is_empty() => return wrong("--switch", "external"),
+        _ => {}
+    }
+    match args.target {
+        Target::Mininet => Ok(()),
+        _ if !args.exec.is_empty() => wrong("--exec", "mininet"),
+        _ => Ok(()),
+    }
+}
