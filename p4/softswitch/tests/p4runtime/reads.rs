@@ -240,7 +240,7 @@ async fn a_reader_that_stalls_does_not_hold_up_writers_for_ever() {
         v1::Entity {
             entity: Some(counters)
         };
-        20_000
+        100_000
     ];
     let request = v1::ReadRequest {
         device_id: super::common::DEVICE,
