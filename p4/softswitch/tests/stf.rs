@@ -169,7 +169,10 @@ impl Test {
             for &port in &ready {
                 while let Some(packet) = self.switch.dequeue(port, self.now) {
                     let hex: String = packet.bytes.iter().map(|b| format!("{b:02X}")).collect();
-                    self.sent.entry(port).or_default().push(hex);
+                    // A packet without bytes is on no wire.
+                    if !hex.is_empty() {
+                        self.sent.entry(port).or_default().push(hex);
+                    }
                     self.switch.recycle(packet);
                 }
             }
@@ -196,16 +199,18 @@ impl Test {
         for field in &info.keys {
             let value = words.iter().find_map(|w| {
                 let (name, value) = w.split_once(':')?;
-                (field.name == alias(name) || field.name.ends_with(&format!(".{name}"))).then_some(value)
+                let name = stack_name(name);
+                let same = field.name == name || field.name.ends_with(&format!(".{name}"));
+                same.then_some(value)
             });
             key.push(match_field(field.kind, field.width, value)?);
         }
         let call = self.call(table, action, args)?;
         let entry = TableEntry {
             key,
-            // The format counts priorities from the top.
+            // The format has priority 0 too; the switch begins with 1.
             priority: match info.has_priority {
-                true => 1_000_000 - priority.unwrap_or(0),
+                true => priority.unwrap_or(0) + 1,
                 false => 0,
             },
             action: EntryAction::Call(call),
@@ -292,8 +297,15 @@ impl Test {
     }
 }
 
-fn alias(name: &str) -> &str {
-    name
+/// The format writes `extra$0.h` for `extra[0].h`.
+fn stack_name(name: &str) -> String {
+    match name.split_once('$') {
+        Some((stack, rest)) => {
+            let (index, field) = rest.split_once('.').unwrap_or((rest, ""));
+            format!("{stack}[{index}].{field}")
+        }
+        None => name.to_owned(),
+    }
 }
 
 /// `*` stands for any digit; without `$` at the end more may follow.

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::ast::{Binary, Ex, HeaderRef, Names, Part, StackRef, Unary};
+use super::ast::{Binary, Ex, HeaderRef, Names, Part, Unary};
 use super::code::{Indexed, Ins, Pc, Slot, limbs};
 use super::number::Number;
 use super::{LoadError, invalid, unsupported};
@@ -709,10 +709,5 @@ impl<'a> Emitter<'a> {
             _ => Ins::WMov { n: n as u8, d: to.slot, a },
         });
         Ok(())
-    }
-
-    /// Whether the stack's elements are unions.
-    pub(super) fn is_union_stack(stack: StackRef) -> bool {
-        matches!(stack, StackRef::Unions(_))
     }
 }

@@ -134,7 +134,7 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
     };
     let verify = checksum_code(root, names, &mut emitter, true)?;
     let actions = action_code(root, params, &mut emitter, &mut calls, &lists)?;
-    let tables = tables::compile(root, names, info, &mut emitter)?;
+    let tables = tables::compile(root, names, info, &actions, &mut emitter)?;
     let deparse = deparser_code(root, &mut emitter, &mut calls, &lists)?;
     let update = checksum_code(root, names, &mut emitter, false)?;
 

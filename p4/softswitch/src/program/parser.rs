@@ -165,13 +165,22 @@ fn operation(op: &raw::Call, primitives: &mut Primitives<'_, '_>) -> Result<(), 
             Ok(())
         }
         "primitive" => {
-            let call: raw::Call = sonic_rs::from_value(param(0)?)
-                .map_err(|e| super::invalid(&place, e.to_string()))?;
+            let call = nested_call(param(0)?, &place)?;
             primitives.emitter.place = format!("{place}, {}", call.op);
             primitives.call(&call)
         }
         other => Err(super::unsupported(&place, format!("parser operation {other}"))),
     }
+}
+
+/// A call that is the parameter of another.
+fn nested_call(json: &Json, place: &str) -> Result<raw::Call, LoadError> {
+    let op = json.get("op").and_then(|op| op.as_str());
+    let parameters = json.get("parameters").and_then(|p| p.as_array());
+    Ok(raw::Call {
+        op: op.ok_or_else(|| super::invalid(place, "a primitive has no name"))?.to_owned(),
+        parameters: parameters.map(|p| p.iter().cloned().collect()).unwrap_or_default(),
+    })
 }
 
 /// Compiles `extract`, with the length of the varbit field if there is one.

@@ -243,20 +243,49 @@ impl Primitives<'_, '_> {
     }
 
     fn assign_header(&mut self, call: &raw::Call) -> Result<(), LoadError> {
-        let (to, from) = (self.header(call, 0)?, self.header(call, 1)?);
-        let ins = match (&to, &from) {
+        let (to, from) = (self.header(call, 0)?, self.ex(call, 1)?);
+        self.copy_header(&to, &from)
+    }
+
+    fn copy_header(&mut self, to: &HeaderRef, from: &Ex) -> Result<(), LoadError> {
+        let from = match from {
+            Ex::Header(from) => from,
+            Ex::If(cond, left, right) => return self.copy_either(to, cond, left, right),
+            _ => return Err(self.emitter.invalid("a header is assigned what is not a header")),
+        };
+        let ins = match (to, from) {
             (HeaderRef::Fixed(d), HeaderRef::Fixed(s)) => Ins::CopyHeader { d: *d, s: *s },
             (HeaderRef::Fixed(d), _) => {
-                let (index, x) = self.emitter.element(&from, Part::Valid)?;
+                let (index, x) = self.emitter.element(from, Part::Valid)?;
                 Ins::CopyFromHeaderAt { d: *d, x, index }
             }
             (_, HeaderRef::Fixed(s)) => {
-                let (index, x) = self.emitter.element(&to, Part::Valid)?;
+                let (index, x) = self.emitter.element(to, Part::Valid)?;
                 Ins::CopyToHeaderAt { x, s: *s, index }
             }
             _ => return Err(self.emitter.unsupported("copy between two headers by index")),
         };
         self.plain(ins)
+    }
+
+    /// `to = cond ? left : right`, of headers.
+    fn copy_either(
+        &mut self,
+        to: &HeaderRef,
+        cond: &Ex,
+        left: &Ex,
+        right: &Ex,
+    ) -> Result<(), LoadError> {
+        let a = self.emitter.exact(cond)?.slot;
+        let to_right = self.emitter.code.len();
+        self.emitter.emit(Ins::JumpIfZero { a, to: 0 });
+        self.copy_header(to, left)?;
+        let to_end = self.emitter.code.len();
+        self.emitter.emit(Ins::Jump { to: 0 });
+        self.emitter.code[to_right] = Ins::JumpIfZero { a, to: self.emitter.here() };
+        self.copy_header(to, right)?;
+        self.emitter.code[to_end] = Ins::Jump { to: self.emitter.here() };
+        Ok(())
     }
 
     fn stack(&self, call: &raw::Call, index: usize) -> Result<StackRef, LoadError> {

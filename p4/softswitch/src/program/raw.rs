@@ -241,8 +241,6 @@ pub(super) struct Table {
     #[serde(default)]
     pub(super) max_size: u64,
     #[serde(default)]
-    pub(super) with_counters: bool,
-    #[serde(default)]
     pub(super) support_timeout: bool,
     #[serde(default)]
     pub(super) key: Vec<Key>,

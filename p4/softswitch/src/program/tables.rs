@@ -8,7 +8,7 @@ use super::code::{Ins, Pc, Slot, limbs};
 use super::emit::{Emitter, Operand};
 use super::info::*;
 use super::number::Number;
-use super::{LoadError, invalid, raw, unsupported};
+use super::{ActionCode, LoadError, invalid, raw, unsupported};
 use crate::control::{ActionCall, EntryAction, MatchField, TableEntry};
 use crate::ids::*;
 use crate::value::Value;
@@ -206,6 +206,7 @@ pub(super) fn compile(
     root: &raw::Root,
     names: &Names,
     info: &Info,
+    actions: &[ActionCode],
     emitter: &mut Emitter<'_>,
 ) -> Result<Compiled, LoadError> {
     let mut selectors: Vec<Option<Calculation>> = info.profiles.iter().map(|_| None).collect();
@@ -221,7 +222,7 @@ pub(super) fn compile(
     let mut tables = Vec::new();
     let mut entries = HashMap::new();
     for pipeline in &root.pipelines {
-        let mut flow = Flow { emitter, ids: &ids, info, names, root };
+        let mut flow = Flow { emitter, ids: &ids, actions, info, names, root };
         let entry = flow.pipeline(pipeline, &mut tables)?;
         entries.insert(pipeline.name.as_str(), entry);
     }
@@ -237,9 +238,28 @@ pub(super) fn compile(
 struct Flow<'f, 'a> {
     emitter: &'f mut Emitter<'a>,
     ids: &'f HashMap<u32, ActionId>,
+    actions: &'f [ActionCode],
     info: &'f Info,
     names: &'f Names,
     root: &'f raw::Root,
+}
+
+/// A node of the control flow.
+#[derive(Clone, Copy)]
+enum Node<'r> {
+    Table(usize, &'r raw::Table),
+    Condition(&'r raw::Conditional),
+    Call(&'r raw::ActionCall),
+}
+
+/// The nodes of a pipeline, and what is emitted of them.
+struct Nodes<'r> {
+    nodes: HashMap<&'r str, Node<'r>>,
+    labels: HashMap<&'r str, Pc>,
+    /// Jumps whose goal was not emitted yet.
+    jumps: Vec<(usize, Option<&'r str>)>,
+    /// Nodes that something jumps to.
+    pending: Vec<&'r str>,
 }
 
 impl Flow<'_, '_> {
@@ -249,53 +269,139 @@ impl Flow<'_, '_> {
         tables: &mut Vec<TableDef>,
     ) -> Result<Pc, LoadError> {
         check_acyclic(pipeline)?;
-        let mut labels: HashMap<&str, Pc> = HashMap::new();
         let first_table = tables.len();
-        for (i, table) in pipeline.tables.iter().enumerate() {
-            labels.insert(&table.name, self.emitter.here());
-            self.emitter.emit(Ins::Apply { table: (first_table + i) as u16 });
-        }
-        let mut jumps: Vec<(usize, &Option<String>)> = Vec::new();
-        for cond in &pipeline.conditionals {
-            labels.insert(&cond.name, self.emitter.here());
-            self.emitter.place = format!("condition {}", cond.name);
-            self.emitter.release_temps();
-            let ex = self.names.ex(&cond.expression, &self.emitter.place)?;
-            let a = self.emitter.exact(&ex)?.slot;
-            jumps.push((self.emitter.code.len(), &cond.false_next));
-            self.emitter.emit(Ins::JumpIfZero { a, to: 0 });
-            jumps.push((self.emitter.code.len(), &cond.true_next));
-            self.emitter.emit(Ins::Jump { to: 0 });
-        }
-        for call in &pipeline.action_calls {
-            labels.insert(&call.name, self.emitter.here());
-            let action = self.ids.get(&call.action_id).ok_or_else(|| {
-                invalid(format!("action call {}", call.name), "its action is not there")
-            })?;
-            self.emitter.emit(Ins::Call { action: action.0 as u16 });
-            jumps.push((self.emitter.code.len(), &call.next_node));
-            self.emitter.emit(Ins::Jump { to: 0 });
+        let numbered = pipeline.tables.iter().enumerate();
+        let all_tables =
+            numbered.map(|(i, t)| (t.name.as_str(), Node::Table(first_table + i, t)));
+        let conditions = pipeline.conditionals.iter();
+        let calls = pipeline.action_calls.iter();
+        let mut nodes = Nodes {
+            nodes: all_tables
+                .chain(conditions.map(|c| (c.name.as_str(), Node::Condition(c))))
+                .chain(calls.map(|c| (c.name.as_str(), Node::Call(c))))
+                .collect(),
+            labels: HashMap::new(),
+            jumps: Vec::new(),
+            pending: Vec::new(),
+        };
+        let entry = self.emitter.here();
+        self.chain(&mut nodes, pipeline.init_table.as_deref(), &pipeline.name)?;
+        while let Some(name) = nodes.pending.pop() {
+            if !nodes.labels.contains_key(name) {
+                self.chain(&mut nodes, Some(name), &pipeline.name)?;
+            }
         }
         let halt = self.emitter.here();
         self.emitter.emit(Ins::Halt);
-        let resolve = |next: &Option<String>| match next {
-            None => Ok(halt),
-            Some(name) => labels.get(name.as_str()).copied().ok_or_else(|| {
-                invalid(format!("pipeline {}", pipeline.name), format!("there is no node {name}"))
-            }),
-        };
-        for (at, next) in jumps {
-            let goal = resolve(next)?;
+        for &(at, next) in &nodes.jumps {
+            let goal = next.and_then(|n| nodes.labels.get(n).copied()).unwrap_or(halt);
             match &mut self.emitter.code[at] {
                 Ins::Jump { to } | Ins::JumpIfZero { to, .. } => *to = goal,
                 _ => unreachable!("only jumps were noted"),
             }
         }
+        // What is never applied was not emitted, and goes nowhere.
+        let resolve = |next: &Option<String>| {
+            next.as_deref().and_then(|n| nodes.labels.get(n).copied()).unwrap_or(halt)
+        };
         for (i, table) in pipeline.tables.iter().enumerate() {
-            let def = self.table(table, first_table + i, halt, &resolve)?;
-            tables.push(def);
+            tables.push(self.table(table, first_table + i, halt, &resolve)?);
         }
-        resolve(&pipeline.init_table)
+        Ok(entry)
+    }
+
+    /// Emits a node and what comes after it, as far as that is not decided by
+    /// a table.
+    fn chain<'r>(
+        &mut self,
+        nodes: &mut Nodes<'r>,
+        start: Option<&'r str>,
+        pipeline: &str,
+    ) -> Result<(), LoadError> {
+        let mut next = start;
+        while let Some(name) = next {
+            if let Some(&to) = nodes.labels.get(name) {
+                self.emitter.emit(Ins::Jump { to });
+                return Ok(());
+            }
+            let node = *nodes.nodes.get(name).ok_or_else(|| {
+                invalid(format!("pipeline {pipeline}"), format!("there is no node {name}"))
+            })?;
+            nodes.labels.insert(name, self.emitter.here());
+            self.emitter.place = format!("node {name}");
+            self.emitter.release_temps();
+            next = match node {
+                Node::Condition(condition) => {
+                    let ex = self.names.ex(&condition.expression, &self.emitter.place)?;
+                    let a = self.emitter.exact(&ex)?.slot;
+                    let otherwise = condition.false_next.as_deref();
+                    nodes.jumps.push((self.emitter.code.len(), otherwise));
+                    nodes.pending.extend(otherwise);
+                    self.emitter.emit(Ins::JumpIfZero { a, to: 0 });
+                    condition.true_next.as_deref()
+                }
+                Node::Call(call) => {
+                    let action = self.ids.get(&call.action_id).ok_or_else(|| {
+                        invalid(&self.emitter.place, "the action that it calls is not there")
+                    })?;
+                    self.inline(*action);
+                    call.next_node.as_deref()
+                }
+                Node::Table(number, table) => match self.fixed(number, table) {
+                    Some(action) => {
+                        self.inline(action);
+                        self.after_miss(table, action)
+                    }
+                    None => {
+                        self.emitter.emit(Ins::Apply { table: number as u16 });
+                        let goals = table.next_tables.values().chain([&table.base_default_next]);
+                        nodes.pending.extend(goals.flatten().map(String::as_str));
+                        return Ok(());
+                    }
+                },
+            };
+        }
+        self.emitter.emit(Ins::Halt);
+        Ok(())
+    }
+
+    /// The action of a table that can only ever run this one: p4c's way to
+    /// write a statement outside tables.
+    fn fixed(&self, number: usize, table: &raw::Table) -> Option<ActionId> {
+        let info = &self.info.tables[number];
+        let default = table.default_entry.as_ref()?;
+        let fixed = info.keys.is_empty()
+            && info.const_default
+            && default.action_data.is_empty()
+            && info.implementation == Implementation::Direct;
+        fixed.then(|| self.ids.get(&default.action_id).copied())?
+    }
+
+    fn after_miss<'r>(&self, table: &'r raw::Table, action: ActionId) -> Option<&'r str> {
+        let name = &self.info.actions[action.index()].name;
+        let next = table.next_tables.get("__MISS__").or_else(|| table.next_tables.get(name));
+        next.unwrap_or(&table.base_default_next).as_deref()
+    }
+
+    /// Emits the code of an action, which has no parameters, in place.
+    fn inline(&mut self, action: ActionId) {
+        let entry = self.actions[action.index()].entry;
+        let from = entry as usize;
+        let body = &self.emitter.code[from..];
+        let length = body.iter().position(|i| *i == Ins::Return).unwrap_or(0);
+        if length > 64 {
+            self.emitter.emit(Ins::Call { action: action.0 as u16 });
+            return;
+        }
+        let moved = self.emitter.here() - entry;
+        for at in from..from + length {
+            let ins = match self.emitter.code[at] {
+                Ins::Jump { to } => Ins::Jump { to: to + moved },
+                Ins::JumpIfZero { a, to } => Ins::JumpIfZero { a, to: to + moved },
+                other => other,
+            };
+            self.emitter.emit(ins);
+        }
     }
 
     fn table(
@@ -303,14 +409,14 @@ impl Flow<'_, '_> {
         table: &raw::Table,
         number: usize,
         halt: Pc,
-        resolve: &impl Fn(&Option<String>) -> Result<Pc, LoadError>,
+        resolve: &impl Fn(&Option<String>) -> Pc,
     ) -> Result<TableDef, LoadError> {
         let place = format!("table {}", table.name);
         let info = &self.info.tables[number];
         let mut next = vec![halt; self.root.actions.len()];
         let (mut next_hit, mut next_miss) = (None, None);
         for (name, node) in &table.next_tables {
-            let goal = resolve(node)?;
+            let goal = resolve(node);
             match name.as_str() {
                 "__HIT__" => next_hit = Some(goal),
                 "__MISS__" => next_miss = Some(goal),
@@ -324,7 +430,7 @@ impl Flow<'_, '_> {
         }
         let next_none = match next_miss {
             Some(next) => next,
-            None => resolve(&table.base_default_next)?,
+            None => resolve(&table.base_default_next),
         };
         let keys = self.keys(table, info, &place)?;
         let key_words = keys.iter().map(|k| usize::from(k.limbs)).sum();
