@@ -1,4 +1,54 @@
 //! What a fabric looks like: the model, its YAML form, generators and importers.
+//!
+//! # The way of the data
+//!
+//! ```text
+//!  topology file ──> yaml::tree ──> yaml::doc ──> yaml::resolve ──┐
+//!   (bytes)          nodes with     typed, with    names to ids   │
+//!                    their places   their places                  v
+//!  numbers ───────> Clos ──> plan ──> clos_build ───────────> Builder ──> finish ──> Topology
+//!                                                                 ^      LA domains,    │
+//!  ibnetdiscover ─> import::raw ──> import::fabric ───────────────┘      addresses,     ├─> to_yaml
+//!   (text)          blocks          hosts, segments, findings            reachability   └─> show
+//! ```
+//!
+//! - [`Topology::load`], [`Topology::parse`]: a file to a fabric, or to a [`Report`] of all that is
+//!   wrong with it, each problem at its line and column with what to do about it.
+//! - [`generate`]: a [`Clos`], which is a handful of numbers, to a fabric.
+//! - [`import::ibnetdiscover`]: what a running InfiniBand fabric says of itself to a fabric, with
+//!   findings about what is odd.
+//! - [`Builder`]: any other fabric, piece by piece. Every way leads through it, so that no topology
+//!   has a port with two links or an address that two NICs share.
+//! - [`Topology`] itself can't be changed. Its parts are in vectors, and refer to each other by
+//!   dense ids ([`SwitchId`], [`NicId`], [`LinkId`], ...), so that others can keep their own data
+//!   about them in vectors of the same length. Links that fail are others' knowledge: a topology is
+//!   what was built.
+//! - [`show::Summary`]: counts, oversubscription and bisection for people and scripts.
+//!
+//! Nothing here does I/O but [`Topology::load`], and nothing is random: the same input gives the
+//! same ids, names, ports and addresses. How addresses follow from positions is part of the format
+//! and described in `docs/reference-topology.md`.
+//!
+//! # Units
+//!
+//! Speeds are `u64` bits/s, delays `u64` ns (one way), sizes `u64` bytes.
+//!
+//! # Example
+//!
+//! ```
+//! use topology::Topology;
+//!
+//! let text = "
+//! name: small
+//! clos: {segments: 2, hosts: 4, rails: 4, spines: 4}
+//! ";
+//! let fabric = Topology::parse("small.yaml", text)?;
+//! assert_eq!(fabric.nics().len(), 32);
+//! let h5 = fabric.find_host("h5").expect("hosts are numbered through all segments");
+//! let nic = &fabric[fabric[h5].nics().next().expect("four NICs")];
+//! assert_eq!(fabric[nic.la].name, "la-s2r0");
+//! # Ok::<(), topology::Report>(())
+//! ```
 
 mod addressing;
 mod builder;

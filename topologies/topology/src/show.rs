@@ -314,7 +314,10 @@ impl fmt::Display for TierSummary {
             self.switches, self.ports
         )?;
         if let Some(ratio) = self.oversubscription {
-            write!(f, ", {ratio}:1 oversubscribed")?;
+            match ratio {
+                ..=1.0 => write!(f, ", not oversubscribed")?,
+                _ => write!(f, ", oversubscribed {ratio}:1")?,
+            }
             if let (Some(worst), Some(name)) = (self.worst_oversubscription, &self.worst) {
                 write!(f, " (worst {worst}:1, {name})")?;
             }

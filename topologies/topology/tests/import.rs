@@ -147,7 +147,7 @@ fn an_unnamed_adapter_is_known_by_its_place() {
         only(&findings),
         (
             FindingKind::UnnamedAdapter,
-            9,
+            10,
             vec!["H-22", "LEAF-2", "node-2"]
         )
     );
@@ -167,7 +167,7 @@ fn an_unnamed_adapter_is_known_by_its_place() {
 #[test]
 fn odd_cables() {
     let (fabric, findings) = with("[8] \"S-8\"[2]", "[8] \"S-8\"[2] # \"SPINE-8\" lid 3 1xHDR");
-    assert_eq!(only(&findings), (FindingKind::OddSpeed, 11, vec!["LEAF-2"]));
+    assert_eq!(only(&findings), (FindingKind::OddSpeed, 12, vec!["LEAF-2"]));
     let (leaf, spine) = (
         fabric.find("LEAF-2").unwrap(),
         fabric.find("SPINE-8").unwrap(),
@@ -195,7 +195,7 @@ fn odd_cables() {
     let (_, findings) = ibnetdiscover(&text).unwrap();
     assert_eq!(
         only(&findings),
-        (FindingKind::MissingUplinks, 7, vec!["LEAF-2", "SPINE-8"])
+        (FindingKind::MissingUplinks, 8, vec!["LEAF-2", "SPINE-8"])
     );
 }
 
@@ -208,7 +208,7 @@ fn odd_switches() {
     let (fabric, findings) = ibnetdiscover(&text).unwrap();
     assert_eq!(
         only(&findings),
-        (FindingKind::LeafWithoutHosts, 7, vec!["LEAF-2"])
+        (FindingKind::LeafWithoutHosts, 8, vec!["LEAF-2"])
     );
     assert_eq!(fabric.tier(Tier::Leaf).count(), 3);
     let (fabric, findings) = with("Switch 64 \"S-2\"", "Switch 64 \"S-2\" # \"LEAF-1\" lid 1");

@@ -180,3 +180,57 @@ fn gpus_100k() {
         (784, "10.3.16.0/24".to_owned())
     );
 }
+
+#[test]
+fn shown() {
+    let demo = load("demo.yaml");
+    let text = topology::show::Summary::of(&demo).to_string();
+    let wanted = "\
+demo: 1 building, 1 pod, 2 segments
+  hosts     8 with 32 GPUs in 8 scale-up domains
+  NICs      32, 12.8 Tb/s
+  leaves    8 with up to 8 ports; 32 x 400G down (500ns), not oversubscribed
+  spines    4 with up to 8 ports; 32 x 400G down (1us)
+  LA        8 domains, 4 NICs each
+  bisection 6.4 Tb/s
+  links     64";
+    assert_eq!(text, wanted);
+    let domains = topology::show::la_table(&demo);
+    let last = domains.lines().last().unwrap();
+    for part in [
+        "8  la-s2r3",
+        "leaf-s2r3",
+        "10.0.8.0/24",
+        "4 NICs, h5:3 to h8:3",
+    ] {
+        assert!(last.contains(part), "{last}");
+    }
+    let ports = topology::show::port_table(&demo, demo.find_switch("spine2").unwrap());
+    assert_eq!(ports.lines().nth(7), Some("   8  400G   leaf-s2r3:6"));
+}
+
+#[test]
+fn irregular_fabrics_show_their_worst() {
+    let text = "name: x\nclos: {segments: 2, hosts: [2, 4], rails: 2, spines: 2}\noverrides:\n  - {between: [leaf-s2r1, spine1], remove: true}\n";
+    let fabric = Topology::parse("x", text).unwrap();
+    let summary = topology::show::Summary::of(&fabric);
+    assert_eq!(summary.tiers[0].worst.as_deref(), Some("leaf-s2r1"));
+    assert_eq!(summary.tiers[0].worst_oversubscription, Some(4.0));
+    assert_eq!((summary.la.least_nics, summary.la.most_nics), (2, 4));
+    // 12 NICs over 7 uplinks.
+    assert_eq!(summary.tiers[0].oversubscription, Some(1.714));
+    assert!(
+        summary
+            .to_string()
+            .contains("oversubscribed 1.714:1 (worst 4:1, leaf-s2r1)")
+    );
+}
+
+#[test]
+fn scale_up_domains_span_hosts() {
+    let text = "name: x\nclos: {segments: 2, hosts: 5, rails: 4, gpus: 4, scale_up: 8}\n";
+    let fabric = Topology::parse("x", text).unwrap();
+    let domains: Vec<u32> = fabric.hosts().iter().map(|host| host.scale_up.0).collect();
+    assert_eq!(domains, [0, 0, 1, 1, 2, 3, 3, 4, 4, 5]);
+    assert_eq!(Topology::parse("y", &fabric.to_yaml()).unwrap(), fabric);
+}

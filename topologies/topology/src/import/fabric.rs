@@ -18,7 +18,7 @@ const MAX_TEXT: usize = 256 << 20;
 const DELAY_NS: u64 = 500;
 
 /// A switch of the source.
-pub(super) struct Box<'a> {
+pub(super) struct Chassis<'a> {
     pub(super) device: &'a Device<'a>,
     pub(super) name: String,
     pub(super) tier: Tier,
@@ -116,7 +116,7 @@ fn usable(wanted: &str, or: &str, taken: &mut FxHashSet<String>) -> (String, boo
     (name, same)
 }
 
-fn boxes<'a>(devices: &'a [Device<'a>], findings: &mut Vec<Finding>) -> Vec<Box<'a>> {
+fn boxes<'a>(devices: &'a [Device<'a>], findings: &mut Vec<Finding>) -> Vec<Chassis<'a>> {
     let switches: Vec<&Device<'_>> = devices.iter().filter(|device| device.is_switch).collect();
     let tiers = tiers(&switches);
     let mut taken = FxHashSet::default();
@@ -136,7 +136,7 @@ fn boxes<'a>(devices: &'a [Device<'a>], findings: &mut Vec<Finding>) -> Vec<Box<
                 message,
             ));
         }
-        boxes.push(Box { device, name, tier });
+        boxes.push(Chassis { device, name, tier });
     }
     boxes
 }
@@ -189,7 +189,7 @@ fn is_host_port(guid: &str, description: &str) -> bool {
     guid.starts_with("H-") && !description.contains("Aggregation Node")
 }
 
-fn adapters(boxes: &[Box<'_>], findings: &mut Vec<Finding>) -> Vec<Adapter> {
+fn adapters(boxes: &[Chassis<'_>], findings: &mut Vec<Finding>) -> Vec<Adapter> {
     let mut adapters = Vec::new();
     let mut aggregation = None;
     let mut ports = FxHashSet::default();
@@ -286,7 +286,7 @@ pub(super) fn commonest<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
 }
 
 fn add_switches(
-    boxes: &[Box<'_>],
+    boxes: &[Chassis<'_>],
     segments: &[Option<usize>],
     builder: &mut Builder,
 ) -> Result<Vec<SwitchId>, ImportError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::fabric::{Box, commonest};
+use super::fabric::{Chassis, commonest};
 use super::raw::Cable;
 use super::{Finding, FindingKind};
 use crate::builder::Builder;
@@ -18,7 +18,7 @@ const DELAY_NS: u64 = 1_000;
 
 /// Adds the links between switches and reports absent, odd and one-sided ones.
 pub(super) fn add(
-    boxes: &[Box<'_>],
+    boxes: &[Chassis<'_>],
     switches: &[SwitchId],
     builder: &mut Builder,
     findings: &mut Vec<Finding>,
@@ -87,7 +87,7 @@ pub(super) fn add(
 fn plug(
     ends: [(usize, u32); 2],
     cable: &Cable<'_>,
-    boxes: &[Box<'_>],
+    boxes: &[Chassis<'_>],
     switches: &[SwitchId],
     builder: &mut Builder,
     findings: &mut Vec<Finding>,
@@ -117,7 +117,7 @@ fn plug(
     added.is_ok()
 }
 
-fn odd_speeds(boxes: &[Box<'_>], findings: &mut Vec<Finding>) {
+fn odd_speeds(boxes: &[Chassis<'_>], findings: &mut Vec<Finding>) {
     let cables = || {
         boxes
             .iter()
@@ -154,7 +154,7 @@ fn odd_speeds(boxes: &[Box<'_>], findings: &mut Vec<Finding>) {
 /// Pairs of neighbouring tiers of which most are joined by the same number of cables: those with
 /// fewer are reported.
 fn missing_uplinks(
-    boxes: &[Box<'_>],
+    boxes: &[Chassis<'_>],
     counts: &BTreeMap<(usize, usize), usize>,
     findings: &mut Vec<Finding>,
 ) {

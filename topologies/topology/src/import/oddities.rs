@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::fabric::{Adapter, Box, commonest};
+use super::fabric::{Adapter, Chassis, commonest};
 use super::{Finding, FindingKind};
 use crate::model::Tier;
 
 /// Reports leaves without hosts, swapped rails, hosts and segments that lack adapters, absent leaves.
 pub(super) fn find(
-    boxes: &[Box<'_>],
+    boxes: &[Chassis<'_>],
     segments: &[Option<usize>],
     adapters: &[Adapter],
     findings: &mut Vec<Finding>,
@@ -114,7 +114,7 @@ fn missing_adapters(
 
 /// Leaves whose names end in two numbers form a grid; holes in a grid that is nearly full are
 /// leaves that are absent.
-fn missing_switches(boxes: &[Box<'_>], findings: &mut Vec<Finding>) {
+fn missing_switches(boxes: &[Chassis<'_>], findings: &mut Vec<Finding>) {
     let mut cells: BTreeMap<(&str, &str), (&str, usize)> = BTreeMap::new();
     for found in boxes.iter().filter(|found| found.tier == Tier::Leaf) {
         let mut parts = found.name.rsplitn(3, '-');

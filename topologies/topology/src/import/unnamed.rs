@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::fabric::{Adapter, Box, commonest};
+use super::fabric::{Adapter, Chassis, commonest};
 use super::{Finding, FindingKind};
 
 /// The segment of every leaf: leaves that share two hosts or more, numbered in leaf order. Leaves
@@ -63,7 +63,7 @@ type Slot = (usize, u16);
 /// Gives every adapter a host: the one its slot belongs to, one made up for a slot without a name,
 /// or one of its own.
 pub(super) fn name(
-    boxes: &[Box<'_>],
+    boxes: &[Chassis<'_>],
     segments: &[Option<usize>],
     adapters: &mut [Adapter],
     findings: &mut Vec<Finding>,
