@@ -44,6 +44,8 @@ pub(crate) const KMAX: u64 = 20;
 
 const GROUP: u64 = 7;
 const GROUP_WITHOUT_BUCKETS: u64 = 8;
+/// Seed of the group's hash.
+pub(crate) const GROUP_SEED: u64 = 0x1357_9bdf;
 /// Buckets of the group.
 pub(crate) const BUCKETS: u64 = 4;
 
@@ -213,7 +215,7 @@ fn spread(index: &Index) -> Entries {
     let mut entries = vec![
         start(index, "group")?
             .exact("group_id", GROUP)
-            .action("set_group", [("size", BUCKETS), ("seed", 0x1357_9bdfu64)])
+            .action("set_group", [("size", BUCKETS), ("seed", GROUP_SEED)])
             .build()?,
         start(index, "group")?
             .exact("group_id", GROUP_WITHOUT_BUCKETS)
