@@ -61,7 +61,7 @@ pub(crate) struct DemoArgs {
     /// The fabric [default: topologies/demo.yaml, or the copy built into the command].
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
-    /// The job [default: topologies/jobs/demo.yaml, or the copy built into the command].
+    /// The job [default: topologies/jobs/demo-allreduce.yaml, or the copy built into the command].
     #[arg(long, value_name = "FILE")]
     pub(crate) job: Option<PathBuf>,
     /// Seed of everything that is drawn by chance; the same seed gives the same report.

@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use ::topology::{LoadError, Topology};
+use controller::workload::{Job, JobError};
 
 use crate::failure::Failure;
 
@@ -50,18 +51,19 @@ pub(crate) fn demo_topology(path: Option<&Path>) -> Result<Topology, Failure> {
     }
 }
 
-/// The demo's job; TEMPORARY.
-pub(crate) fn demo_job(_path: Option<&Path>) -> Result<controller::workload::Job, Failure> {
-    use controller::workload::*;
-    Ok(Job {
-        name: "demo".into(),
-        hosts: 8,
-        ranks_per_host: 4,
-        collective: Collective {
-            algorithm: Algorithm::Hierarchical,
-            bytes_per_rank: 128 << 20,
-            channels: 4,
-            iterations: 1,
-        },
-    })
+/// The demo's job, found as its fabric is.
+pub(crate) fn demo_job(path: Option<&Path>) -> Result<Job, Failure> {
+    const FILE: &str = "topologies/jobs/demo-allreduce.yaml";
+    const BUILT_IN: &str = include_str!("../../../topologies/jobs/demo-allreduce.yaml");
+    let load = |path: &Path| {
+        Job::load(path).map_err(|error| match error {
+            JobError::Invalid(report) => render(&report),
+            JobError::Read { path, source } => Failure::File { path, source },
+        })
+    };
+    match path {
+        Some(path) => load(path),
+        None if Path::new(FILE).exists() => load(Path::new(FILE)),
+        None => Job::parse("the built-in demo-allreduce.yaml", BUILT_IN).map_err(|r| render(&r)),
+    }
 }

@@ -1,15 +1,30 @@
-//! Standard output and standard error: formats, progress bars, logs.
+//! Standard output and standard error: formats, tables, progress, logs.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Row, Table, TableComponent};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::Format;
 use crate::failure::Failure;
+
+/// An empty table with this header; all columns but the first `left` hold numbers.
+pub(crate) fn table<T: Into<Row>>(header: T, left: usize) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY);
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
+    table.set_header(header);
+    for column in table.column_iter_mut().skip(left) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
 
 /// Sends logs to standard error: warnings by default, more with `-v` and `-vv`.
 /// `RUST_LOG` overrides both.

@@ -1,7 +1,9 @@
 //! `meridian topology import`: another tool's output as a topology, and what is odd
 //! about the fabric it describes.
 
-use ::topology::import::{Finding, ibnetdiscover};
+use std::collections::BTreeMap;
+
+use ::topology::import::{Finding, FindingKind, ibnetdiscover};
 use ::topology::show::Summary;
 use serde::Serialize;
 
@@ -9,6 +11,9 @@ use super::topology::write_topology;
 use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::{input, output};
+
+/// Findings of one kind that are shown as text.
+const MOST_SHOWN: usize = 12;
 
 /// What `import --format json` prints.
 #[derive(Debug, Serialize)]
@@ -42,14 +47,23 @@ fn report(imported: &Imported) -> String {
     let mut text = format!("{}\n", imported.summary.to_string().trim_end());
     if imported.findings.is_empty() {
         text.push_str("\nnothing odd was found\n");
-    } else {
-        text.push_str(&format!("\n{} findings:\n", imported.findings.len()));
     }
+    let mut kinds: BTreeMap<FindingKind, Vec<&Finding>> = BTreeMap::new();
     for finding in &imported.findings {
-        text.push_str(&format!(
-            "  {}:{}: {}\n",
-            imported.file, finding.line, finding.message
-        ));
+        kinds.entry(finding.kind).or_default().push(finding);
+    }
+    for (kind, findings) in kinds {
+        text.push_str(&format!("\n{} x {}:\n", findings.len(), kind_name(kind)));
+        for finding in findings.iter().take(MOST_SHOWN) {
+            let (file, line) = (&imported.file, finding.line);
+            text.push_str(&format!("  {file}:{line}: {}\n", finding.message));
+        }
+        if findings.len() > MOST_SHOWN {
+            let more = findings.len() - MOST_SHOWN;
+            text.push_str(&format!(
+                "  ... and {more} more (--format json lists all)\n"
+            ));
+        }
     }
     if let Some(path) = &imported.written {
         text.push_str(&format!("\nwritten to {path}\n"));
@@ -57,4 +71,10 @@ fn report(imported: &Imported) -> String {
         text.push_str("\nnot written; name a file with -o to keep the topology\n");
     }
     text
+}
+
+/// A kind's name as in the JSON form.
+fn kind_name(kind: FindingKind) -> String {
+    let json = sonic_rs::to_string(&kind).unwrap_or_default();
+    json.trim_matches('"').replace('-', " ")
 }

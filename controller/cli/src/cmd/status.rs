@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{CellAlignment, Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Format, StatusArgs};
@@ -115,57 +115,44 @@ fn text(fabrics: &[FabricStatus], ports: bool) -> String {
 }
 
 fn switches(fabric: &FabricStatus) -> Table {
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY);
-    table.set_header([
+    let header = [
         "switch",
-        "device",
         "P4Runtime",
         "session",
+        "device",
         "entries",
         "ports up",
-    ]);
+    ];
+    let mut table = output::table(header, 3);
     for switch in &fabric.switches {
         let up = switch.ports.iter().filter(|port| port.up).count();
         table.add_row([
             switch.name.clone(),
-            switch.device_id.to_string(),
             switch.address.clone(),
             switch.session.clone(),
+            switch.device_id.to_string(),
             switch.entries.values().sum::<usize>().to_string(),
             format!("{up}/{}", switch.ports.len()),
         ]);
     }
-    align_right(&mut table, &[1, 4, 5]);
     table
 }
 
 fn port_table(fabric: &FabricStatus) -> Table {
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY);
-    table.set_header(["switch", "port", "to", "link", "received", "sent"]);
+    let mut table = output::table(["switch", "to", "link", "port", "received", "sent"], 3);
     for switch in &fabric.switches {
         for port in &switch.ports {
             table.add_row([
                 switch.name.clone(),
-                port.port.to_string(),
                 port.peer.clone(),
                 if port.up { "up" } else { "down" }.to_owned(),
+                port.port.to_string(),
                 port.rx_packets.to_string(),
                 port.tx_packets.to_string(),
             ]);
         }
     }
-    align_right(&mut table, &[1, 4, 5]);
     table
-}
-
-fn align_right(table: &mut Table, columns: &[usize]) {
-    for index in columns {
-        if let Some(column) = table.column_mut(*index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
 }
 
 fn duration(seconds: u64) -> String {

@@ -1,7 +1,8 @@
 //! The figures of a demo, as JSON and as a table.
 
-use comfy_table::{CellAlignment, Table, presets::UTF8_HORIZONTAL_ONLY};
 use serde::Serialize;
+
+use crate::output;
 
 /// Everything a demo measured. Field names are part of `demo --format json`.
 #[derive(Debug, Clone, Serialize)]
@@ -71,18 +72,13 @@ pub(crate) struct FailureReport {
 impl DemoReport {
     /// The table and the sentences below it, for a terminal.
     pub(crate) fn to_text(&self) -> String {
-        let mut table = Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY);
         let mut header = vec![format!("{} on {}", self.job, self.topology)];
         header.extend(self.runs.iter().map(|run| run.name.to_owned()));
-        table.set_header(header);
+        let mut table = output::table(header, 1);
         for (label, show) in ROWS {
             let mut row = vec![(*label).to_owned()];
             row.extend(self.runs.iter().map(show));
             table.add_row(row);
-        }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
         }
         let mut text = format!("{table}\n\n");
         for run in &self.runs {

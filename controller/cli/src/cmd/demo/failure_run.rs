@@ -22,6 +22,10 @@ use crate::report::FailureReport;
 /// Alarm that cuts the link; those of the controller's writes count from 1.
 const CUT: u64 = 0;
 
+/// From a switch's noticing that a port is down to the controller's knowing it, ns: an
+/// on-change telemetry update over the management network.
+const NOTIFY_NS: u64 = 1_000_000;
+
 /// How the fabric is repaired.
 struct Repair {
     link: LinkId,
@@ -51,7 +55,10 @@ pub(super) async fn run(
     let mut repair = Repair {
         link,
         cut_at,
-        model: ReactionModel::default(),
+        model: ReactionModel {
+            detect_ns: bed.emulator.config().detection_ns + NOTIFY_NS,
+            ..ReactionModel::default()
+        },
         changes: Vec::new(),
         pending: BTreeMap::new(),
         planned: false,

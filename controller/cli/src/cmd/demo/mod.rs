@@ -12,6 +12,7 @@ mod failure_run;
 mod measure;
 mod picture;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ::topology::Topology;
@@ -101,7 +102,7 @@ async fn demo(
         job: job.name.clone(),
         seed,
         switches: topology.switches().len(),
-        nics: placed.rings.iter().map(|ring| ring.nics.len()).sum(),
+        nics: nics(&placed),
         cold_start_ms: bed.cold_start_ms,
         entries_written: bed.entries_written,
         runs: outcomes.iter().map(|o| o.report.clone()).collect(),
@@ -156,6 +157,12 @@ async fn by_topology(bed: &mut Bed, plan: &JobPlan, bytes: u64) -> Result<Outcom
     );
     bed.unplace().await?;
     Ok(outcome(bed, &measured, report, None))
+}
+
+/// NICs that take part.
+fn nics(plan: &JobPlan) -> usize {
+    let all = plan.rings.iter().flat_map(|ring| &ring.nics);
+    all.collect::<BTreeSet<_>>().len()
 }
 
 /// The number of crossing edges that the bound stands for.
