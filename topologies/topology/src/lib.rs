@@ -82,4 +82,4 @@ pub use model::{
 pub use naming::NameError;
 pub use parts::{NewHost, NewLa, NewNic, NewSwitch};
 pub use policy::{CNP_DSCP, EcnProfile, Policy, ROCE_DSCP, TierSeeds};
-pub use yaml::{LoadError, MAX_PROBLEMS, Problem, Report};
+pub use yaml::{LoadError, MAX_PROBLEMS, Problem, Report, section};

@@ -10,6 +10,7 @@ mod places;
 mod policy_doc;
 mod report;
 mod resolve;
+pub mod section;
 mod tree;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,113 @@
+//! For other files of a fabric (jobs, for one): the same mappings, with the same located errors.
+
+use super::decode::{self, Fields};
+use super::report::{Findings, Report};
+use super::tree::{self, Node};
+
+/// A mapping that is being read. Whatever is wrong is noted and reading goes on, so that one run shows
+/// all problems; a field that is wrong or missing reads as `None`.
+pub struct Section<'s, 'n, 'a> {
+    fields: Fields<'n, 'a>,
+    findings: &'s mut Findings,
+}
+
+/// Reads a file that is one mapping, called `what` in messages, with the fields `known`. `name` is the
+/// file's name for messages.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn parse<T>(
+    name: &str,
+    text: &str,
+    what: &'static str,
+    known: &[&str],
+    read: impl FnOnce(&mut Section<'_, '_, '_>) -> Option<T>,
+) -> Result<T, Report> {
+    let mut findings = Findings::default();
+    let root = tree::load(text, &mut findings);
+    let value = root
+        .as_ref()
+        .and_then(|root| open(root, what, known, &mut findings, read));
+    match value {
+        Some(value) if findings.is_empty() => Ok(value),
+        _ => Err(findings.into_report(name, text)),
+    }
+}
+
+fn open<T>(
+    node: &Node<'_>,
+    what: &'static str,
+    known: &[&str],
+    findings: &mut Findings,
+    read: impl FnOnce(&mut Section<'_, '_, '_>) -> Option<T>,
+) -> Option<T> {
+    let fields = Fields::of(node, what, known, findings)?;
+    read(&mut Section { fields, findings })
+}
+
+impl Section<'_, '_, '_> {
+    /// Whether the field is there.
+    #[must_use]
+    pub fn has(&self, field: &str) -> bool {
+        self.fields.get(field).is_some()
+    }
+
+    /// A name, which must be there.
+    pub fn name(&mut self, field: &str) -> Option<String> {
+        self.fields
+            .req(field, self.findings, decode::name)
+            .map(|spanned| spanned.value)
+    }
+
+    /// A whole number, which must be there.
+    pub fn number(&mut self, field: &str) -> Option<u32> {
+        self.fields
+            .req(field, self.findings, decode::number)
+            .map(|spanned| spanned.value)
+    }
+
+    /// A size in bytes, which must be there.
+    pub fn size(&mut self, field: &str) -> Option<u64> {
+        self.fields
+            .req(field, self.findings, decode::size)
+            .map(|spanned| spanned.value)
+    }
+
+    /// One of a few words, which must be there.
+    pub fn choice<T: Copy>(&mut self, field: &str, options: &[(&str, T)]) -> Option<T> {
+        match self.fields.get(field) {
+            Some(node) => decode::choice(node, field, options, self.findings),
+            None => {
+                // Notes that it is missing.
+                self.fields.req(field, self.findings, decode::text);
+                None
+            }
+        }
+    }
+
+    /// A mapping within, called `what` in messages, which must be there.
+    pub fn section<T>(
+        &mut self,
+        field: &str,
+        what: &'static str,
+        known: &[&str],
+        read: impl FnOnce(&mut Section<'_, '_, '_>) -> Option<T>,
+    ) -> Option<T> {
+        match self.fields.get(field) {
+            Some(node) => open(node, what, known, self.findings, read),
+            None => {
+                self.fields.req(field, self.findings, decode::text);
+                None
+            }
+        }
+    }
+
+    /// Notes that a field's value will not do: what is wrong, and what to write instead.
+    pub fn reject(&mut self, field: &str, message: impl Into<String>, help: impl Into<String>) {
+        let at = self
+            .fields
+            .get(field)
+            .map_or(self.fields.at, |node| node.at);
+        self.findings.add(at, "bad-value", message, help);
+    }
+}
