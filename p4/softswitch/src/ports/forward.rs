@@ -19,6 +19,8 @@ use crate::switch::{Packet, Switch};
 
 /// Receive batches of one interface before the others get their turn.
 const BATCHES_PER_TURN: usize = 4;
+/// Packets taken in before what is ready is taken out.
+const DRAIN_EVERY: u64 = 16;
 /// Longest wait, ms, when nothing is due: a lost wake-up costs no more than this.
 const WAIT_MAX_MS: u64 = 500;
 
@@ -268,24 +270,7 @@ impl Forwarder {
             if self.received.is_empty() {
                 return;
             }
-            let (now, epoch) = (self.clock.now(), self.clock.epoch());
-            {
-                let mut switch = lock(self.server.switch());
-                self.done
-                    .drain(..)
-                    .for_each(|packet| switch.recycle(packet));
-                for received in &self.received {
-                    let frame = self.buffers.frame(received);
-                    finish(frame, &received.pending, &mut self.scratch, |bytes| {
-                        interface.stats.received += 1;
-                        if let Some(capture) = &mut interface.capture {
-                            // A full disk shows when the capture is flushed.
-                            let _ = capture.received(bytes, epoch);
-                        }
-                        switch.ingress(interface.spec.port, bytes, now);
-                    });
-                }
-            }
+            self.take_in(index);
             self.drain_switch();
             if self.received.len() < BATCH {
                 return;
@@ -293,36 +278,60 @@ impl Forwarder {
         }
     }
 
+    /// Gives what was received on an interface to the switch. One frame may be many segments,
+    /// so what becomes ready is taken out every few packets: queues are for ports that are
+    /// busy, not for this loop's batches.
+    fn take_in(&mut self, index: usize) {
+        let (now, epoch) = (self.clock.now(), self.clock.epoch());
+        let port = self.interfaces[index].spec.port;
+        let mut capture = self.interfaces[index].capture.take();
+        let mut count = 0;
+        let mut switch = lock(self.server.switch());
+        self.done
+            .drain(..)
+            .for_each(|packet| switch.recycle(packet));
+        let mut outlets = Outlets {
+            interfaces: &mut self.interfaces,
+            by_port: &self.by_port,
+            cpu_port: self.cpu_port,
+            ready: &mut self.ready,
+        };
+        for received in &self.received {
+            let frame = self.buffers.frame(received);
+            finish(frame, &received.pending, &mut self.scratch, |bytes| {
+                if let Some(capture) = &mut capture {
+                    // A full disk shows when the capture is flushed.
+                    let _ = capture.received(bytes, epoch);
+                }
+                switch.ingress(port, bytes, now);
+                count += 1;
+                if count % DRAIN_EVERY == 0 {
+                    outlets.fill(&mut switch, now);
+                }
+            });
+        }
+        drop(switch);
+        let interface = &mut self.interfaces[index];
+        interface.capture = capture;
+        interface.stats.received += count;
+    }
+
     /// Takes everything that is ready out of the switch and sends it.
     fn drain_switch(&mut self) {
-        loop {
-            {
-                let mut switch = lock(self.server.switch());
-                switch.take_ready(&mut self.ready);
-                if self.ready.is_empty() {
-                    break;
-                }
-                let now = self.clock.now();
-                for port in &self.ready {
-                    if Some(*port) == self.cpu_port {
-                        continue;
-                    }
-                    let place = self.by_port.get(usize::from(*port)).copied().flatten();
-                    match place.map(|at| &mut self.interfaces[at]) {
-                        Some(interface) if interface.up => {
-                            take_all(&mut switch, *port, now, &mut interface.out);
-                        }
-                        _ => {
-                            switch.flush(*port);
-                        }
-                    }
-                }
-            }
-            for port in &self.ready {
-                if let Some(at) = self.by_port.get(usize::from(*port)).copied().flatten() {
-                    self.interfaces[at].send(&mut self.done, self.clock.epoch());
-                }
-            }
+        {
+            let mut switch = lock(self.server.switch());
+            let now = self.clock.now();
+            let mut outlets = Outlets {
+                interfaces: &mut self.interfaces,
+                by_port: &self.by_port,
+                cpu_port: self.cpu_port,
+                ready: &mut self.ready,
+            };
+            while outlets.fill(&mut switch, now) {}
+        }
+        let epoch = self.clock.epoch();
+        for interface in self.interfaces.iter_mut().filter(|i| !i.out.is_empty()) {
+            interface.send(&mut self.done, epoch);
         }
         self.server.poll_cpu();
     }
@@ -360,9 +369,37 @@ fn lock(switch: &crate::SharedSwitch) -> std::sync::MutexGuard<'_, Switch> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn take_all(switch: &mut Switch, port: Port, now: u64, out: &mut Vec<Packet>) {
-    while let Some(packet) = switch.dequeue(port, now) {
-        out.push(packet);
+/// Where packets leave the switch.
+struct Outlets<'a> {
+    interfaces: &'a mut [Interface],
+    by_port: &'a [Option<usize>],
+    cpu_port: Option<Port>,
+    ready: &'a mut Vec<Port>,
+}
+
+impl Outlets<'_> {
+    /// Moves what is ready to the interfaces' lists; whether there was anything. Packets for
+    /// the CPU port stay, for the server.
+    fn fill(&mut self, switch: &mut Switch, now: u64) -> bool {
+        switch.take_ready(self.ready);
+        for port in self
+            .ready
+            .iter()
+            .filter(|port| Some(**port) != self.cpu_port)
+        {
+            let place = self.by_port.get(usize::from(*port)).copied().flatten();
+            match place.map(|at| &mut self.interfaces[at]) {
+                Some(interface) if interface.up => {
+                    while let Some(packet) = switch.dequeue(*port, now) {
+                        interface.out.push(packet);
+                    }
+                }
+                _ => {
+                    switch.flush(*port);
+                }
+            }
+        }
+        !self.ready.is_empty()
     }
 }
 

@@ -174,6 +174,23 @@ impl Pipeline {
         choices.collect()
     }
 
+    /// What a table without a default action of its own does on a miss.
+    pub(crate) fn no_action(&self, table: &Table) -> Option<v1::TableAction> {
+        let named = |a: &&ActionRef| {
+            self.actions
+                .get(&a.id)
+                .is_some_and(|i| i.name == "NoAction")
+        };
+        let action_id = table.actions.iter().find(named)?.id;
+        let action = v1::Action {
+            action_id,
+            params: Vec::new(),
+        };
+        Some(v1::TableAction {
+            r#type: Some(table_action::Type::Action(action)),
+        })
+    }
+
     /// Writes what an entry does.
     pub(crate) fn encode_action(
         &self,

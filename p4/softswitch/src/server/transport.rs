@@ -1,6 +1,7 @@
 //! How clients reach the service: TCP, TLS, memory.
 
 use std::future::Future;
+use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
 use p4runtime::v1::p4_runtime_server::P4RuntimeServer;
@@ -18,6 +19,9 @@ const REQUEST_MAX: usize = 128 << 20;
 /// Largest header list a client of [`Server::channel`] takes: error details of large batches
 /// come in trailers.
 const HEADERS_MAX: u32 = 16 << 20;
+/// A client that vanished without a word is noticed after twice this long, and its place as
+/// primary becomes free.
+const KEEPALIVE: Duration = Duration::from_secs(15);
 /// Bytes on their way, per direction of an in-memory connection.
 const DUPLEX_BUFFER: usize = 64 << 10;
 
@@ -37,7 +41,10 @@ impl Server {
         tls: Option<ServerTlsConfig>,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let mut builder = tonic::transport::Server::builder().tcp_nodelay(true);
+        let mut builder = tonic::transport::Server::builder()
+            .tcp_nodelay(true)
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_keepalive_timeout(Some(KEEPALIVE));
         if let Some(tls) = tls {
             builder = builder.tls_config(tls)?;
         }

@@ -410,6 +410,11 @@ async fn default_entries() {
         "const"
     );
     assert!(one.tables(default("routes")).await[0].is_const);
+    let groups = one.tables(default("groups")).await.remove(0);
+    assert_eq!(
+        (groups.action, groups.is_const),
+        (does("NoAction", &[]), true)
+    );
     assert_eq!(
         one.modify(table(with("groups", does("send", &[&[3]]))))
             .await,

@@ -295,7 +295,10 @@ impl TableCursor {
             table_id: table.id,
             is_default_action: true,
             is_const: table.const_default || table.profile.is_some(),
-            action: action.and_then(|a| source.pipeline.encode_action(table, &a, &notes)),
+            action: match action {
+                Some(action) => source.pipeline.encode_action(table, &action, &notes),
+                None => source.pipeline.no_action(table),
+            },
             metadata: notes.metadata.clone(),
             ..v1::TableEntry::default()
         };
