@@ -279,3 +279,34 @@ fn pins_are_written_where_there_is_a_choice() {
             .any(|e| matches!(e, AnyEntry::GroupBucket(GroupBucket { .. }, _)))
     );
 }
+
+fn ready(name: &str) -> Topology {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../topologies")
+        .join(name);
+    Topology::load(path).unwrap()
+}
+
+#[test]
+fn a_thousand_nics_are_planned_in_moments() {
+    let topology = Arc::new(ready("nics-1024.yaml"));
+    let planner = Planner::new(topology, Options::default());
+    let started = std::time::Instant::now();
+    let intent = plan(&planner, &LinkSet::from_iter([2000]));
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    intent.switches.iter().for_each(|e| check(e));
+}
+
+#[test]
+fn routes_of_a_hundred_thousand_gpus_take_seconds() {
+    let topology = Arc::new(ready("gpus-100k.yaml"));
+    let options = Options {
+        loopbacks: false,
+        ..Options::default()
+    };
+    let started = std::time::Instant::now();
+    let planner = Planner::new(topology, options);
+    let view = planner.view(&LinkSet::from_iter([250_000]));
+    assert!(view.routes.destinations() >= planner.topology().las().len());
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}
