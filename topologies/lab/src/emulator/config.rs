@@ -29,7 +29,8 @@ pub struct EmulatorConfig {
 }
 
 impl EmulatorConfig {
-    /// Payload size and queue depth by the topology's policy, DCQCN for the speed of its fastest NIC port,
+    /// Payload size and queue depth by the topology's policy, DCQCN ([`DcqcnConfig::paper`]: it is back at line rate in a
+    /// few ms, [`DcqcnConfig::hpcc`] takes tens of ms) for the speed of its fastest NIC port,
     /// 500 ns per switch, link failures seen after 1 ms, bins of 10 µs.
     #[must_use]
     pub fn new(topology: &Topology, seed: u64) -> Self {
@@ -38,7 +39,7 @@ impl EmulatorConfig {
         let speed = ports.map(|port| topology[port.link].speed_bps).max();
         let nic = NicConfig {
             payload: policy.rdma_mtu(),
-            dcqcn: speed.map(DcqcnConfig::hpcc),
+            dcqcn: speed.map(DcqcnConfig::paper),
             ..NicConfig::default()
         };
         Self {

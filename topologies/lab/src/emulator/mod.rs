@@ -21,6 +21,7 @@
 //! notice ([`EmulatorConfig::detection_ns`]); then NICs with another port move their traffic there, and switches
 //! tell the controller ([`Notice::Port`]).
 
+mod build;
 pub mod collective;
 mod config;
 mod engine;
@@ -38,28 +39,24 @@ mod wire;
 pub use config::EmulatorConfig;
 pub use flow::{Family, FlowSpec, QueuePairNumbers, Schedule};
 pub use notice::{FlowId, Notice, PortEvent, RunId};
-pub use serve::ListenError;
 pub use run::{FlowResult, RunResult, StepResult};
+pub use serve::ListenError;
 pub use stats::{Drops, LinkReport, NicReport, Statistics};
 pub use wire::WireStats;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use softswitch::server::Server;
-use softswitch::{SharedSwitch, Switch, SwitchConfig, SwitchStats};
-use topology::{End, LinkId, NicId, NicPortRef, PortRef, SwitchId, Topology};
+use softswitch::{SharedSwitch, Switch, SwitchStats};
+use topology::{LinkId, NicId, SwitchId, Topology};
 
 use nic::{Nic, QueuePairConfig, QueuePairIndex};
 use plane::{Event, Plane, Ports, WireIndex, downward, upward};
 use roce::icrc::ZeroRun;
 use run::Run;
 use stats::Bins;
-use wire::Wire;
-
-/// Queues per port: the data plane's queue numbers have three bits.
-const QUEUES: u8 = 8;
 
 /// Why a schedule can't be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -165,15 +162,15 @@ impl Emulator {
     pub fn new(topology: &Topology, config: EmulatorConfig) -> Self {
         let wires = topology
             .link_ids()
-            .flat_map(|link| wires_of(topology, link, &config));
+            .flat_map(|link| build::wires_of(topology, link, &config));
         let switches = topology
             .switch_ids()
-            .map(|id| switch_node(topology, id, &config));
+            .map(|id| build::switch_node(topology, id, &config));
         let nic_config = Arc::new(config.nic.clone());
         let zeros = Arc::new(ZeroRun::new(config.nic.payload as usize));
         let nics = topology.nic_ids().map(|id| {
             let nic = |speeds: &[u64]| Nic::new(nic_config.clone(), zeros.clone(), speeds);
-            nic_node(topology, id, nic, config.bin_ns)
+            build::nic_node(topology, id, nic, config.bin_ns)
         });
         let link = LinkState {
             up: true,
@@ -494,97 +491,5 @@ impl NicNode {
             Family::V4 => self.v4,
             Family::V6 => self.v6,
         }
-    }
-}
-
-fn wires_of(topology: &Topology, link: LinkId, config: &EmulatorConfig) -> [Wire; 2] {
-    let spec = &topology[link];
-    let [lower, upper] = spec.ends();
-    [(lower, upper), (upper, lower)].map(|(from, to)| {
-        let latency = match to {
-            End::Switch(_) => config.switch_latency_ns,
-            End::Nic(_) => 0,
-        };
-        Wire::new(from, to, spec.speed_bps, spec.delay_ns, latency)
-    })
-}
-
-fn wire_from(topology: &Topology, link: LinkId, end: End) -> WireIndex {
-    if topology[link].lower == end {
-        upward(link)
-    } else {
-        downward(link)
-    }
-}
-
-fn switch_node(topology: &Topology, id: SwitchId, config: &EmulatorConfig) -> SwitchNode {
-    let spec = &topology[id];
-    let mut wires = vec![None; spec.ports.len() + 1];
-    for neighbour in topology.neighbours(id) {
-        let end = End::Switch(PortRef {
-            switch: id,
-            port: neighbour.port,
-        });
-        wires[usize::from(neighbour.port)] = Some(wire_from(topology, neighbour.link, end));
-    }
-    let core = Switch::new(SwitchConfig {
-        device_id: spec.device_id,
-        cpu_port: Some(config.cpu_port),
-        drop_port: config.drop_port,
-        queues: QUEUES,
-        queue_depth: config.queue_depth,
-        seed: flow::mix(config.seed, spec.device_id),
-        ..SwitchConfig::default()
-    });
-    SwitchNode {
-        name: spec.name.clone(),
-        core: Arc::new(Mutex::new(core)),
-        server: None,
-        ports: Ports {
-            switch: id,
-            cpu_port: config.cpu_port,
-            queues: QUEUES,
-            wires,
-            unconnected: 0,
-        },
-        before: SwitchStats::default(),
-    }
-}
-
-fn nic_node(
-    topology: &Topology,
-    id: NicId,
-    make: impl FnOnce(&[u64]) -> Nic,
-    bin_ns: u64,
-) -> NicNode {
-    let spec = &topology[id];
-    let mut wires = [None; 2];
-    let mut speeds = [0; 2];
-    for port in spec.ports() {
-        let end = End::Nic(NicPortRef {
-            nic: id,
-            port: port.number,
-        });
-        let number = usize::from(port.number);
-        wires[number] = Some(wire_from(topology, port.link, end));
-        speeds[number] = topology[port.link].speed_bps;
-    }
-    let mut nic = make(&speeds);
-    for port in 0..2 {
-        nic.set_port(port, wires[usize::from(port)].is_some());
-    }
-    let bins = Bins::new(0, bin_ns);
-    NicNode {
-        nic,
-        mac: spec.mac.0,
-        gateway: topology[spec.la].gateway_mac.0,
-        v4: spec.v4.into(),
-        v6: spec.v6.into(),
-        wires,
-        owners: Vec::new(),
-        sent: bins.clone(),
-        received: bins,
-        raw: VecDeque::new(),
-        inbox: Vec::new(),
     }
 }
