@@ -43,7 +43,11 @@ fn status(run_dir: &Path) -> sonic_rs::Value {
         if output.status.success() {
             return json(&stdout(&output));
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{}", stderr(&output));
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{}",
+            stderr(&output)
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -79,11 +83,19 @@ fn a_fabric_comes_up_tells_its_status_and_ends_on_ctrl_c() {
     // A second one of its name, and one that wants its ports, are refused.
     let second = up(folder.path(), base).wait_with_output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    assert!(stderr(&second).contains("running already"), "{}", stderr(&second));
+    assert!(
+        stderr(&second).contains("running already"),
+        "{}",
+        stderr(&second)
+    );
     let other = tempfile::tempdir().unwrap();
     let third = up(other.path(), base).wait_with_output().unwrap();
     assert_eq!(third.status.code(), Some(1));
-    assert!(stderr(&third).contains(&base.to_string()), "{}", stderr(&third));
+    assert!(
+        stderr(&third).contains(&base.to_string()),
+        "{}",
+        stderr(&third)
+    );
     assert_eq!(entries(other.path()), 0);
 
     signal(&child, 2);
@@ -127,12 +139,18 @@ fn a_switch_that_is_not_there_is_named() {
         .map(|switch| switch.name.clone())
         .collect();
     for name in &names {
-        command.arg("--switch").arg(format!("{name}=127.0.0.1:{port}"));
+        command
+            .arg("--switch")
+            .arg(format!("{name}=127.0.0.1:{port}"));
     }
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     for name in &names {
-        assert!(stderr(&output).contains(name.as_str()), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains(name.as_str()),
+            "{}",
+            stderr(&output)
+        );
     }
     assert_eq!(entries(folder.path()), 0);
 }
