@@ -6,13 +6,13 @@ use lab::mininet::{Error, Lab, Options, Plan, Program, ProgramKind, plan};
 use topology::{Clos, HostCounts, Topology, generate};
 
 /// Where `tests/run` has built the binaries: beside this test's own folder.
-pub fn binary(name: &str) -> PathBuf {
+pub(crate) fn binary(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     own.parent().and_then(Path::parent).unwrap().join(name)
 }
 
 /// The switch program under test.
-pub fn program() -> Program {
+pub(crate) fn program() -> Program {
     match std::env::var("MERIDIAN_TEST_SWITCH").as_deref() {
         Ok("simple_switch_grpc") => Program::find(ProgramKind::SimpleSwitchGrpc).unwrap(),
         _ => Program {
@@ -23,7 +23,7 @@ pub fn program() -> Program {
 }
 
 /// Two leaves, one spine, two hosts each with one NIC.
-pub fn two_leaves(name: &str) -> Topology {
+pub(crate) fn two_leaves(name: &str) -> Topology {
     let clos = Clos {
         name: name.into(),
         segments: 2,
@@ -36,7 +36,7 @@ pub fn two_leaves(name: &str) -> Topology {
 }
 
 /// Options with ports of their own, so that tests can run beside fabrics of the machine.
-pub fn options(grpc_base_port: u16) -> Options {
+pub(crate) fn options(grpc_base_port: u16) -> Options {
     Options {
         grpc_base_port,
         ..Options::new(program())
@@ -44,11 +44,11 @@ pub fn options(grpc_base_port: u16) -> Options {
 }
 
 /// The plan of [`two_leaves`].
-pub fn small_plan(name: &str, grpc_base_port: u16) -> Plan {
+pub(crate) fn small_plan(name: &str, grpc_base_port: u16) -> Plan {
     plan(&two_leaves(name), &options(grpc_base_port)).unwrap()
 }
 
 /// Brings a plan up without looking at its progress.
-pub async fn up(plan: &Plan) -> Result<Lab, Error> {
+pub(crate) async fn up(plan: &Plan) -> Result<Lab, Error> {
     Lab::bring_up(plan.clone(), |_| {}).await
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use lab::mininet::{Lab, Plan};
@@ -11,14 +12,14 @@ use lab::mininet::{Lab, Plan};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Traces of a fabric that is, or was, up.
-pub struct Traces {
+pub(crate) struct Traces {
     tag: String,
     namespaces: BTreeSet<PathBuf>,
 }
 
 impl Traces {
     /// Of a fabric that never got as far as to have namespaces.
-    pub fn of_plan(plan: &Plan) -> Self {
+    pub(crate) fn of_plan(plan: &Plan) -> Self {
         Self {
             tag: plan.tag.clone(),
             namespaces: BTreeSet::new(),
@@ -26,7 +27,7 @@ impl Traces {
     }
 
     /// Of a running fabric, its hosts' namespaces included.
-    pub fn of_running(plan: &Plan) -> Self {
+    pub(crate) fn of_running(plan: &Plan) -> Self {
         let own = namespace(Path::new("/proc/self"));
         let namespaces: BTreeSet<PathBuf> = processes(&plan.tag)
             .iter()
@@ -63,12 +64,12 @@ impl Traces {
     }
 
     /// Fails if something is left right now.
-    pub fn assert_gone(&self) {
+    pub(crate) fn assert_gone(&self) {
         assert_eq!(self.left(), Vec::<String>::new(), "left behind");
     }
 
     /// Fails if something is left after a while.
-    pub fn assert_gone_soon(&self) {
+    pub(crate) fn assert_gone_soon(&self) {
         let deadline = Instant::now() + PATIENCE;
         while !self.left().is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(50));
@@ -78,7 +79,7 @@ impl Traces {
 }
 
 /// The interfaces of a fabric outside its hosts.
-pub fn interfaces(tag: &str) -> Vec<String> {
+pub(crate) fn interfaces(tag: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir("/sys/class/net")
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -89,7 +90,7 @@ pub fn interfaces(tag: &str) -> Vec<String> {
 }
 
 /// The process that runs a fabric's Mininet.
-pub fn runner_pid(lab: &Lab) -> i32 {
+pub(crate) fn runner_pid(lab: &Lab) -> i32 {
     let fabric = lab.plan().fabric.as_bytes();
     let found: Vec<i32> = fs::read_dir("/proc")
         .unwrap()
@@ -107,11 +108,20 @@ pub fn runner_pid(lab: &Lab) -> i32 {
 }
 
 /// Kills a process outright.
-pub fn kill(pid: i32) {
+pub(crate) fn kill(pid: i32) {
+    send(pid, libc::SIGKILL);
+}
+
+/// Sends a signal to a child.
+pub(crate) fn signal(child: &Child, number: i32) {
+    send(i32::try_from(child.id()).unwrap(), number);
+}
+
+#[allow(unsafe_code)]
+fn send(pid: i32, number: i32) {
     // SAFETY: kill has no memory effects; the pid is of a process that this test started.
-    #[allow(unsafe_code)]
-    let result = unsafe { libc::kill(pid, libc::SIGKILL) };
-    assert_eq!(result, 0, "kill {pid}");
+    let result = unsafe { libc::kill(pid, number) };
+    assert_eq!(result, 0, "signal {number} to {pid}");
 }
 
 fn processes(tag: &str) -> Vec<PathBuf> {

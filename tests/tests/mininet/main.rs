@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bring_up;
+mod command;
 mod control;
 mod fabrics;
 mod leftovers;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lab::mininet::{Family, Lab, Load, NicRef, Plan, plan};
-use topology::{Clos, HostCounts, Topology, generate};
+use topology::{Clos, HostCounts, SwitchId, Topology, generate};
 
 use crate::control::Control;
 use crate::fabrics::{options, two_leaves, up};
@@ -69,11 +69,17 @@ async fn measure(lab: &Lab, from: (&str, u16), to: (&str, u16)) {
 async fn the_demo_fabric_carries_ping_and_iperf3() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topologies/demo.yaml");
     let topology = Topology::load(&file).unwrap();
-    let (lab, _control, plan) = all_ping_all(topology, 20_200).await;
+    let (lab, mut control, plan) = all_ping_all(topology.clone(), 20_200).await;
     assert_eq!((plan.switches.len(), plan.hosts.len()), (12, 8));
     // Across segments on one rail, and across rails.
     measure(&lab, ("h1", 0), ("h5", 0)).await;
     measure(&lab, ("h2", 1), ("h8", 3)).await;
+    // A pulled cable between leaf and spine: the controller leads around it.
+    let cable = topology.uplinks(SwitchId(0)).next().unwrap().link;
+    lab.set_link(cable, false).await.unwrap();
+    control.set_down(&[cable]).await;
+    let report = lab.ping_all(Family::V4).await.unwrap();
+    assert_eq!(report.failed, [], "around the pulled cable");
     let traces = Traces::of_running(&plan);
     lab.tear_down().await;
     traces.assert_gone();
