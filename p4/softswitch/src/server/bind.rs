@@ -22,6 +22,9 @@ impl From<UnknownName> for Fault {
     }
 }
 
+/// Digests by P4Info's id, and P4Info's id by the program's.
+type DigestMaps = (BTreeMap<u32, Digest>, Vec<Option<u32>>);
+
 /// What binding needs at every turn.
 struct Binder<'a> {
     p4info: &'a config::P4Info,
@@ -469,7 +472,7 @@ impl Binder<'_> {
         Ok(sets)
     }
 
-    fn digests(&self) -> Result<(BTreeMap<u32, Digest>, Vec<Option<u32>>), Fault> {
+    fn digests(&self) -> Result<DigestMaps, Fault> {
         let mut digests = BTreeMap::new();
         let mut ids = vec![None; self.program.digests().len()];
         for info in &self.p4info.digests {

@@ -92,7 +92,7 @@ pub(crate) fn export(target: &Target, roles: &[String], now: u64) -> Result<Vec<
         Entity::ValueSetEntry(Default::default()),
         Entity::DigestEntry(Default::default()),
     ] {
-        let written = read(request, "")?.into_iter().filter(|e| is_written(e));
+        let written = read(request, "")?.into_iter().filter(is_written);
         kept.extend(written.map(|e| (String::new(), e)));
     }
     Ok(kept)
