@@ -22,7 +22,7 @@ fn demo() -> PathBuf {
 }
 
 fn demo_plan() -> Plan {
-    lab::mininet::plan(&Topology::load(&demo()).unwrap(), &options(20_300)).unwrap()
+    lab::mininet::plan(&Topology::load(demo()).unwrap(), &options(20_300)).unwrap()
 }
 
 /// `meridian up topologies/demo.yaml --target mininet`, on ports of this test.
@@ -197,4 +197,21 @@ fn another_user_is_told_that_root_is_needed() {
     assert_eq!(output.status.code(), Some(4), "{}", complaint(&output));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("sudo"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root and Mininet"]
+fn a_container_without_the_right_is_told_so() {
+    // Root as unprivileged containers have it.
+    let up = up_demo();
+    let output = Command::new("setpriv")
+        .args(["--bounding-set", "-sys_admin"])
+        .arg(up.get_program())
+        .args(up.get_args())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("--privileged"), "{said}");
+    Traces::of_plan(&demo_plan()).assert_gone();
 }

@@ -33,6 +33,7 @@ pub(super) fn check(plan: &Plan) -> Result<PathBuf, Error> {
             return Err(Error::NoTool { tool, package });
         }
     }
+    namespaces()?;
     if plan.program.kind.wants_finished_frames() && !on_path("ethtool") {
         return Err(Error::NoTool {
             tool: "ethtool",
@@ -48,6 +49,20 @@ pub(super) fn check(plan: &Plan) -> Result<PathBuf, Error> {
     }
     free_ports(plan)?;
     interpreter()
+}
+
+/// Root in a container may lack the right; Mininet would only say that a shell ended.
+fn namespaces() -> Result<(), Error> {
+    let tried = Command::new("unshare")
+        .args(["--net", "true"])
+        .stdin(Stdio::null())
+        .output();
+    let reason = match tried {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::NoNamespaces { reason })
 }
 
 /// Fails with all ports that are taken.

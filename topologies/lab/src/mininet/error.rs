@@ -10,6 +10,15 @@ pub enum Error {
     /// Network namespaces need root.
     #[error("Mininet needs root: run this with sudo, or use the embedded target, which does not")]
     NotRoot,
+    /// The kernel, or the container around this process, refuses network namespaces.
+    #[error(
+        "network namespaces can't be made here ({reason}); in a container, start it with \
+         --privileged, or use the embedded target, which needs none"
+    )]
+    NoNamespaces {
+        /// What the system said.
+        reason: String,
+    },
     /// No Python interpreter can import Mininet.
     #[error(
         "Mininet is not installed (tried {tried}): on Debian or Ubuntu, \
