@@ -60,8 +60,8 @@ pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], curs
                 let field = &header.fields[usize::from(field)];
                 let words = field_words(frame, field.slot, field.limbs());
                 read(buf, 8 * cursor + bit as usize, field.bits, words);
-                if field.signed && field.bits < 64 {
-                    words[0] = sign_extend(words[0], field.bits as u8);
+                if field.signed {
+                    extend_top(words, field.bits);
                 }
             }
         }
@@ -74,6 +74,13 @@ fn part_of(word: u64, part: Part) -> u64 {
     match part.signed {
         false => value,
         true => sign_extend(value, part.bits),
+    }
+}
+
+/// Repeats the sign bit of a number of `bits` to the end of its last word.
+fn extend_top(words: &mut [u64], bits: u32) {
+    if let (Some(top), rest @ 1..) = (words.last_mut(), bits % 64) {
+        *top = sign_extend(*top, rest as u8);
     }
 }
 
@@ -100,8 +107,8 @@ pub(crate) fn extract_varbit(
         }
         let words = field_words(frame, field.slot, field.limbs());
         read(buf, at, bits, words);
-        if field.signed && field.bits < 64 {
-            words[0] = sign_extend(words[0], field.bits as u8);
+        if field.signed {
+            extend_top(words, bits);
         }
         at += bits as usize;
     }
@@ -202,8 +209,9 @@ fn write_word(out: &mut [u8], at: usize, word: u64, bits: u32) {
 /// Appends bit strings, first bit first.
 pub(crate) struct Writer<'a> {
     out: &'a mut Vec<u8>,
-    /// Bits not yet in `out`, fewer than 8.
+    /// Bits not yet in `out`, from the highest down.
     pending: u64,
+    /// How many they are: fewer than 64.
     count: u32,
 }
 
@@ -214,23 +222,24 @@ impl<'a> Writer<'a> {
     }
 
     /// Appends the low `bits` (at most 64) of a word.
+    #[inline]
     pub(crate) fn word(&mut self, word: u64, bits: u32) {
-        if bits > 32 {
-            self.word(word >> 32, bits - 32);
-            return self.word(word & 0xffff_ffff, 32);
-        }
         if bits == 0 {
             return;
         }
-        self.pending = self.pending << bits | word & ones(bits as u8);
-        self.count += bits;
-        while self.count >= 8 {
-            self.count -= 8;
-            self.out.push((self.pending >> self.count) as u8);
+        let word = word << (64 - bits);
+        self.pending |= word >> self.count;
+        let room = 64 - self.count;
+        if bits < room {
+            self.count += bits;
+            return;
         }
-        self.pending &= (1 << self.count) - 1;
+        self.out.extend_from_slice(&self.pending.to_be_bytes());
+        self.count = bits - room;
+        self.pending = if room == 64 { 0 } else { word << room };
     }
 
+    #[inline]
     pub(crate) fn words(&mut self, words: &[u64], bits: u32) {
         let top = bits.div_ceil(64).max(1) as usize;
         for (i, &word) in words.iter().take(top).enumerate().rev() {
@@ -240,9 +249,8 @@ impl<'a> Writer<'a> {
 
     /// Pads the last byte with zeros.
     pub(crate) fn finish(self) -> &'a mut Vec<u8> {
-        if self.count > 0 {
-            self.out.push((self.pending << (8 - self.count)) as u8);
-        }
+        let bytes = self.count.div_ceil(8) as usize;
+        self.out.extend_from_slice(&self.pending.to_be_bytes()[..bytes]);
         self.out
     }
 }

@@ -4,7 +4,7 @@ use crate::exec::Frame;
 use crate::exec::bits::Writer;
 use crate::exec::packet::Inner;
 use crate::hash::{self, Algorithm};
-use crate::program::calc::{Calculation, Input};
+use crate::program::calc::{Calculation, Input, Terms};
 use crate::program::code::{limbs, ones};
 use crate::random::Random;
 
@@ -17,7 +17,13 @@ pub(crate) fn evaluate(
     random: &mut Random,
 ) -> u64 {
     match calculation.algorithm {
-        Algorithm::Csum16 => u64::from(!hash::fold(internet_sum(calculation, frame, packet))),
+        Algorithm::Csum16 => {
+            let sum = match &calculation.terms {
+                Some(terms) => sum_terms(terms, frame),
+                None => internet_sum(calculation, frame, packet),
+            };
+            u64::from(!hash::fold(sum))
+        }
         Algorithm::Random => random.next(),
         other => {
             let mut writer = Writer::new(bytes);
@@ -62,6 +68,17 @@ fn serialize(input: &Input, frame: &Frame, writer: &mut Writer<'_>) {
         }
         Input::Constant { words, bits } => writer.words(words, *bits),
     }
+}
+
+/// [`internet_sum`] of simple input.
+fn sum_terms(terms: &Terms, frame: &Frame) -> u64 {
+    if terms.valid.is_some_and(|v| frame[usize::from(v)] == 0) {
+        return 0;
+    }
+    terms.terms.iter().fold(0, |sum, term| {
+        let word = (frame[usize::from(term.slot)] & ones(term.bits)) << term.shift;
+        sum + (word & 0xffff_ffff) + (word >> 32)
+    })
 }
 
 /// Sum of 16-bit words, without writing the input down: modulo 65535, shifting

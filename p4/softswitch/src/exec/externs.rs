@@ -15,9 +15,6 @@ impl Run<'_> {
     /// `false`: the code that is running ends here.
     #[inline(never)]
     pub(super) fn uncommon(&mut self, ins: Ins) -> bool {
-        if wide::run(ins, &mut self.machine.frame) {
-            return true;
-        }
         let program = self.program;
         let frame: &mut Frame = &mut self.machine.frame;
         match ins {
@@ -90,10 +87,9 @@ impl Run<'_> {
             Ins::Log { x } => self.log(x),
             Ins::RegisterRead { .. }
             | Ins::RegisterWrite { .. }
-            | Ins::Count { .. }
             | Ins::Meter { .. }
             | Ins::Random { .. } => self.stateful(ins),
-            _ => return self.parser_op(ins),
+            _ => return wide::run(ins, frame) || self.parser_op(ins),
         }
         true
     }
@@ -113,13 +109,6 @@ impl Run<'_> {
                 let n = register.limbs;
                 if let Some(cell) = cell(&register.cells, n, frame[at(index)]) {
                     register.cells[cell].copy_from_slice(&frame[at(a)..at(a) + n]);
-                }
-            }
-            Ins::Count { counter, index } => {
-                let index = usize::try_from(frame[at(index)]).unwrap_or(usize::MAX);
-                if let Some(cell) = self.state.counters[at(counter)].get_mut(index) {
-                    cell.packets += 1;
-                    cell.bytes += self.packet.ingress_len;
                 }
             }
             Ins::Meter { d, meter, index } => {

@@ -7,7 +7,7 @@ mod headers;
 pub(crate) mod packet;
 mod wide;
 
-use crate::program::Program;
+use crate::program::{ActionCode, Program, Source};
 use crate::program::code::{Ins, Pc, Slot, ones};
 use crate::state::State;
 use crate::table::{Target, key};
@@ -95,6 +95,13 @@ impl Run<'_> {
                 frame[$d as usize] = value;
             }};
         }
+        macro_rules! jump {
+            ($when:expr, $to:expr) => {
+                if $when {
+                    pc = $to as usize;
+                }
+            };
+        }
         loop {
             let ins = code[pc];
             pc += 1;
@@ -137,6 +144,33 @@ impl Run<'_> {
                 Ins::JumpIfZero { a, to } => {
                     if get!(a) == 0 {
                         pc = to as usize;
+                    }
+                }
+                Ins::JumpIfNotZero { a, to } => {
+                    if get!(a) != 0 {
+                        pc = to as usize;
+                    }
+                }
+                Ins::JumpEq { a, b, to } => jump!(get!(a) == get!(b), to),
+                Ins::JumpNe { a, b, to } => jump!(get!(a) != get!(b), to),
+                Ins::JumpLtU { a, b, to } => jump!(get!(a) < get!(b), to),
+                Ins::JumpLeU { a, b, to } => jump!(get!(a) <= get!(b), to),
+                Ins::JumpLtS { a, b, to } => jump!((get!(a) as i64) < get!(b) as i64, to),
+                Ins::JumpLeS { a, b, to } => jump!(get!(a) as i64 <= get!(b) as i64, to),
+                Ins::WMov { n: 2, d, a } => {
+                    let (low, high) = (get!(a), get!(a + 1));
+                    set!(d, low);
+                    set!(d + 1, high);
+                }
+                Ins::WExt { from: 1, to: 2, sign: false, d, a } => {
+                    set!(d, get!(a));
+                    set!(d + 1, 0);
+                }
+                Ins::Count { counter, index } => {
+                    let index = usize::try_from(get!(index)).unwrap_or(usize::MAX);
+                    if let Some(cell) = self.state.counters[at(counter)].get_mut(index) {
+                        cell.packets += 1;
+                        cell.bytes += self.packet.ingress_len;
                     }
                 }
                 Ins::Apply { table } => {
@@ -198,22 +232,20 @@ impl Run<'_> {
     }
 
     /// Looks a table up: the code of the action to run, if any, and where to
-    /// go on afterwards.
-    #[inline]
+    /// go on afterwards. Actions that only copy words are done at once.
     fn apply(&mut self, number: usize) -> (Option<Pc>, Pc) {
-        let def = &self.program.parts.tables[number];
+        let program = self.program;
+        let def = &program.parts.tables[number];
         let table = &mut self.state.tables[number];
-        let Machine { frame, key, bytes } = &mut *self.machine;
+        let Machine { frame, key, .. } = &mut *self.machine;
         key::build(def, frame, key);
         let Some(entry) = table.index.find(&table.store, key) else {
-            let target = table.default;
             let next = |action: usize| def.next_miss.unwrap_or(def.next[action]);
-            if let Some(Target::Action(action)) = target {
-                let code = &self.program.parts.actions[action.index()];
-                self.load_params(number, None, code.words);
-                return (Some(code.entry), next(action.index()));
-            }
-            return match (target, def.profile) {
+            return match (table.default, def.profile) {
+                (Some(Target::Action(action)), _) => {
+                    let code = &program.parts.actions[action.index()];
+                    (start(program, code, frame, &table.default_data), next(action.index()))
+                }
                 (Some(target), Some(_)) => self.apply_profile(number, target, false),
                 _ => (None, def.next_none),
             };
@@ -237,33 +269,14 @@ impl Run<'_> {
             counter.packets += 1;
             counter.bytes += self.packet.ingress_len;
         }
-        let _ = bytes;
         match table.target(entry) {
             Target::Action(action) => {
-                let code = &self.program.parts.actions[action.index()];
+                let code = &program.parts.actions[action.index()];
                 let next = def.next_hit.unwrap_or(def.next[action.index()]);
-                self.load_params(number, Some(entry), code.words);
-                (Some(code.entry), next)
+                (start(program, code, frame, table.data(entry)), next)
             }
             target => self.apply_profile(number, target, true),
         }
-    }
-
-    /// Copies an entry's action data (or the default action's) to where the
-    /// action's code expects it.
-    #[inline(always)]
-    fn load_params(&mut self, table: usize, entry: Option<u32>, words: u16) {
-        if words == 0 {
-            return;
-        }
-        let table = &self.state.tables[table];
-        let data = match entry {
-            Some(entry) => table.data(entry),
-            None => &table.default_data,
-        };
-        let base = usize::from(self.program.parts.params_base);
-        let words = usize::from(words);
-        self.machine.frame[base..base + words].copy_from_slice(&data[..words]);
     }
 
     fn apply_profile(&mut self, number: usize, target: Target, hit: bool) -> (Option<Pc>, Pc) {
@@ -297,10 +310,28 @@ impl Run<'_> {
             return (None, fixed.unwrap_or(def.next_none));
         };
         let code = &self.program.parts.actions[member.action.index()];
-        let base = usize::from(self.program.parts.params_base);
-        self.machine.frame[base..base + member.data.len()].copy_from_slice(&member.data);
-        (Some(code.entry), fixed.unwrap_or(def.next[member.action.index()]))
+        let entry = start(self.program, code, &mut self.machine.frame, &member.data);
+        (entry, fixed.unwrap_or(def.next[member.action.index()]))
     }
+}
+
+/// Gives an action its data. `None`: it is done already.
+#[inline(always)]
+fn start(program: &Program, code: &ActionCode, frame: &mut Frame, data: &[u64]) -> Option<Pc> {
+    if let Some(moves) = &code.moves {
+        for copy in moves {
+            frame[at(copy.d)] = match copy.from {
+                Source::Param(i) => data.get(usize::from(i)).copied().unwrap_or(0),
+                Source::Word(a) => frame[at(a)],
+            };
+        }
+        return None;
+    }
+    let base = usize::from(program.parts.params_base);
+    for (i, word) in data.iter().take(usize::from(code.words)).enumerate() {
+        frame[base + i] = *word;
+    }
+    Some(code.entry)
 }
 
 fn at(slot: Slot) -> usize {

@@ -14,6 +14,47 @@ pub(crate) struct Calculation {
     pub(crate) input: Vec<Input>,
     /// Whatever follows the parsed headers is input too.
     pub(crate) payload: bool,
+    /// The same input ready to be summed up, if it is simple enough.
+    pub(crate) terms: Option<Terms>,
+}
+
+/// Input of an internet checksum, all of it from one header and in fields of
+/// at most 48 bits.
+pub(crate) struct Terms {
+    /// The sum is 0 unless this word is set.
+    pub(crate) valid: Option<Slot>,
+    pub(crate) terms: Box<[Term]>,
+}
+
+/// A field and its place within a 16-bit word.
+#[derive(Clone, Copy)]
+pub(crate) struct Term {
+    pub(crate) slot: Slot,
+    pub(crate) shift: u8,
+    pub(crate) bits: u8,
+}
+
+impl Terms {
+    fn of(calculation: &Calculation) -> Option<Self> {
+        if calculation.algorithm != Algorithm::Csum16 || calculation.payload {
+            return None;
+        }
+        let mut common = None;
+        let mut end = 0;
+        let mut terms = Vec::new();
+        for input in &calculation.input {
+            let Input::Field { slot, bits: bits @ 1..=48, valid } = *input else {
+                return None;
+            };
+            if *common.get_or_insert(valid) != valid {
+                return None;
+            }
+            end += bits;
+            let shift = (end.wrapping_neg() % 16) as u8;
+            terms.push(Term { slot, shift, bits: bits as u8 });
+        }
+        Some(Terms { valid: common?, terms: terms.into() })
+    }
 }
 
 /// A piece of input. Fields of headers that are not valid are left out.
@@ -44,7 +85,8 @@ pub(super) fn compile(
     let place = format!("calculation {name}");
     let algorithm = Algorithm::by_name(algorithm)
         .ok_or_else(|| unsupported(&place, format!("hash algorithm {algorithm}")))?;
-    let mut calculation = Calculation { algorithm, input: Vec::new(), payload: false };
+    let mut calculation =
+        Calculation { algorithm, input: Vec::new(), payload: false, terms: None };
     for piece in input {
         let kind = piece.get("type").and_then(|t| t.as_str()).unwrap_or_default();
         match kind {
@@ -65,6 +107,7 @@ pub(super) fn compile(
             },
         }
     }
+    calculation.terms = Terms::of(&calculation);
     Ok(calculation)
 }
 

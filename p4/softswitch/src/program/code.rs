@@ -86,6 +86,13 @@ pub(crate) enum Ins {
     // Control.
     Jump { to: Pc },
     JumpIfZero { a: Slot, to: Pc },
+    JumpIfNotZero { a: Slot, to: Pc },
+    JumpEq { a: Slot, b: Slot, to: u16 },
+    JumpNe { a: Slot, b: Slot, to: u16 },
+    JumpLtU { a: Slot, b: Slot, to: u16 },
+    JumpLeU { a: Slot, b: Slot, to: u16 },
+    JumpLtS { a: Slot, b: Slot, to: u16 },
+    JumpLeS { a: Slot, b: Slot, to: u16 },
     /// Looks the table up and runs the action; continues at the table's next.
     Apply { table: u16 },
     /// Runs an action and comes back.
@@ -177,6 +184,35 @@ pub(crate) struct LogCall {
 const _: () = assert!(size_of::<Ins>() == 8);
 
 impl Ins {
+    /// Where a jump goes.
+    pub(crate) fn target(self) -> Option<Pc> {
+        use Ins::*;
+        match self {
+            Jump { to } | JumpIfZero { to, .. } | JumpIfNotZero { to, .. } => Some(to),
+            JumpEq { to, .. } | JumpNe { to, .. } | JumpLtU { to, .. } | JumpLeU { to, .. }
+            | JumpLtS { to, .. } | JumpLeS { to, .. } => Some(to.into()),
+            _ => None,
+        }
+    }
+
+    /// The jump, to another place; `None`: that place is too far.
+    pub(crate) fn with_target(self, goal: Pc) -> Option<Ins> {
+        use Ins::*;
+        let near = u16::try_from(goal).ok();
+        Some(match self {
+            Jump { .. } => Jump { to: goal },
+            JumpIfZero { a, .. } => JumpIfZero { a, to: goal },
+            JumpIfNotZero { a, .. } => JumpIfNotZero { a, to: goal },
+            JumpEq { a, b, .. } => JumpEq { a, b, to: near? },
+            JumpNe { a, b, .. } => JumpNe { a, b, to: near? },
+            JumpLtU { a, b, .. } => JumpLtU { a, b, to: near? },
+            JumpLeU { a, b, .. } => JumpLeU { a, b, to: near? },
+            JumpLtS { a, b, .. } => JumpLtS { a, b, to: near? },
+            JumpLeS { a, b, .. } => JumpLeS { a, b, to: near? },
+            other => other,
+        })
+    }
+
     /// The word that an arithmetic instruction with a one-word result writes.
     pub(crate) fn destination(&mut self) -> Option<&mut Slot> {
         use Ins::*;

@@ -40,6 +40,17 @@ impl Operand {
     }
 }
 
+/// Both sides of a comparison, ready to be compared as `n` words.
+#[derive(Clone, Copy)]
+pub(super) struct Compared {
+    /// `Eq`, `Ne`, `Lt` or `Le`.
+    pub(super) op: Binary,
+    pub(super) n: u8,
+    pub(super) a: Slot,
+    pub(super) b: Slot,
+    pub(super) signed: bool,
+}
+
 pub(super) struct Emitter<'a> {
     pub(super) names: &'a Names,
     pub(super) code: Vec<Ins>,
@@ -89,6 +100,11 @@ impl<'a> Emitter<'a> {
     /// Forgets temporaries: call between statements.
     pub(super) fn release_temps(&mut self) {
         self.next_temp = 0;
+        self.fresh = None;
+    }
+
+    /// Keeps later instructions from being merged with earlier ones.
+    pub(super) fn fence(&mut self) {
         self.fresh = None;
     }
 
@@ -197,8 +213,13 @@ impl<'a> Emitter<'a> {
             (false, false) => self.truncate(value, to.bits)?,
         };
         let n = to.limbs();
+        if n > 1 && value.limbs() < n {
+            let (from, to_words) = (value.limbs() as u8, n as u8);
+            self.emit(Ins::WExt { from, to: to_words, sign: value.signed, d: to.slot, a: value.slot });
+            return Ok(());
+        }
         if n > 1 {
-            let a = self.words(value, n)?;
+            let a = value.slot;
             self.emit(Ins::WMov { n: n as u8, d: to.slot, a });
             return Ok(());
         }
@@ -614,7 +635,18 @@ impl<'a> Emitter<'a> {
         if let (Ex::Header(l), Ex::Header(r)) = (left, right) {
             return self.compare_headers(op, l, r);
         }
-        // a > b is b < a, a >= b is b <= a.
+        let compared = self.compared(op, left, right)?;
+        self.comparison(compared)
+    }
+
+    /// Computes both sides of a comparison to the same form. `>` and `>=`
+    /// become `<` and `<=`.
+    pub(super) fn compared(
+        &mut self,
+        op: Binary,
+        left: &Ex,
+        right: &Ex,
+    ) -> Result<Compared, LoadError> {
         let (op, left, right) = match op {
             Binary::Gt => (Binary::Lt, right, left),
             Binary::Ge => (Binary::Le, right, left),
@@ -630,21 +662,22 @@ impl<'a> Emitter<'a> {
         };
         let n = limbs(bits);
         let (a, b) = (self.words(l, n)?, self.words(r, n)?);
-        if n == 1 {
-            return self.op(1, false, |d| match (op, signed) {
-                (Binary::Eq, _) => Ins::Eq { d, a, b },
-                (Binary::Ne, _) => Ins::Ne { d, a, b },
-                (Binary::Lt, false) => Ins::LtU { d, a, b },
-                (Binary::Lt, true) => Ins::LtS { d, a, b },
-                (_, false) => Ins::LeU { d, a, b },
-                (_, true) => Ins::LeS { d, a, b },
-            });
-        }
-        let n = n as u8;
-        self.op(1, false, |d| match op {
-            Binary::Eq => Ins::WEq { n, d, a, b },
-            Binary::Ne => Ins::WNe { n, d, a, b },
-            Binary::Lt => Ins::WLt { n, d, a, b },
+        Ok(Compared { op, n: n as u8, a, b, signed })
+    }
+
+    /// The result of a comparison as a number.
+    pub(super) fn comparison(&mut self, compared: Compared) -> Result<Operand, LoadError> {
+        let Compared { op, n, a, b, signed } = compared;
+        self.op(1, false, |d| match (op, n, signed) {
+            (Binary::Eq, 1, _) => Ins::Eq { d, a, b },
+            (Binary::Ne, 1, _) => Ins::Ne { d, a, b },
+            (Binary::Lt, 1, false) => Ins::LtU { d, a, b },
+            (Binary::Lt, 1, true) => Ins::LtS { d, a, b },
+            (_, 1, false) => Ins::LeU { d, a, b },
+            (_, 1, true) => Ins::LeS { d, a, b },
+            (Binary::Eq, ..) => Ins::WEq { n, d, a, b },
+            (Binary::Ne, ..) => Ins::WNe { n, d, a, b },
+            (Binary::Lt, ..) => Ins::WLt { n, d, a, b },
             _ => Ins::WLe { n, d, a, b },
         })
     }
@@ -674,7 +707,8 @@ impl<'a> Emitter<'a> {
         right: &Ex,
         demand: Option<u32>,
     ) -> Result<Operand, LoadError> {
-        let cond = self.exact(cond)?.slot;
+        let mut to_right = Vec::new();
+        self.jump_if(cond, false, &mut to_right)?;
         // Compile both sides once to learn their widths.
         let (mark, temps, indexed) = (self.code.len(), self.next_temp, self.indexed.len());
         let l = self.value(left, demand)?;
@@ -688,15 +722,14 @@ impl<'a> Emitter<'a> {
             false => l.bits.max(r.bits),
         };
         let result = Operand { slot: self.temp(limbs(bits))?, bits, signed };
-        let to_right = self.here() as usize;
-        self.emit(Ins::JumpIfZero { a: cond, to: 0 });
         self.side(left, demand, result)?;
         let to_end = self.here() as usize;
         self.emit(Ins::Jump { to: 0 });
-        self.code[to_right] = Ins::JumpIfZero { a: cond, to: self.here() };
+        let here = self.here();
+        self.land(&to_right, here)?;
         self.side(right, demand, result)?;
-        self.code[to_end] = Ins::Jump { to: self.here() };
-        self.fresh = None;
+        let here = self.here();
+        self.land(&[to_end], here)?;
         Ok(result)
     }
 

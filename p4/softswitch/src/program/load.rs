@@ -10,7 +10,9 @@ use super::info::*;
 use super::layout::Layout;
 use super::primitives::{Calls, Primitives};
 use super::tables::{self, TableDef};
-use super::{ActionCode, LoadError, Parts, Program, Standard, invalid, parser, raw, unsupported};
+use super::{
+    ActionCode, LoadError, Move, Parts, Program, Source, Standard, invalid, parser, raw, unsupported,
+};
 use crate::ids::*;
 
 /// Field lists, digests and stacks by the numbers the JSON has for them.
@@ -188,10 +190,30 @@ fn action_code(
         primitives.body(&action.primitives, &action.name)?;
         emitter.emit(Ins::Return);
         let words = emitter.params.iter().map(|p| p.limbs()).sum::<usize>();
-        actions.push(ActionCode { entry, words: words as u16 });
+        let base = emitter.names.layout.words;
+        let moves = moves(&emitter.code[entry as usize..], base..base + words);
+        actions.push(ActionCode { entry, words: words as u16, moves });
     }
     emitter.params = Vec::new();
     Ok(actions)
+}
+
+/// An action that only copies words, as most that set metadata do.
+fn moves(code: &[Ins], params: std::ops::Range<usize>) -> Option<Box<[Move]>> {
+    let body = code.strip_suffix(&[Ins::Return])?;
+    body.iter()
+        .map(|ins| match *ins {
+            Ins::Mov { d, a } => {
+                let a_at = usize::from(a);
+                let from = match params.contains(&a_at) {
+                    true => Source::Param((a_at - params.start) as u16),
+                    false => Source::Word(a),
+                };
+                Some(Move { d, from })
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 /// Code that verifies, or updates, all checksums. Ends in `Halt`.
@@ -214,27 +236,20 @@ fn checksum_code(
             let header = names.layout.header(&checksum.target.0, &emitter.place)?;
             let is_metadata = names.layout.headers[usize::from(header)].metadata;
             if !is_metadata {
-                let a = emitter.field(header, Part::Valid).slot;
-                skips.push((emitter.code.len(), a));
-                emitter.emit(Ins::JumpIfZero { a, to: 0 });
+                let valid = Ex::Get(HeaderRef::Fixed(header), Part::Valid);
+                emitter.jump_if(&valid, false, &mut skips)?;
             }
         }
         if let Some(cond) = checksum.if_cond.as_ref().filter(|c| !is_null(c)) {
             let ex = names.ex(cond, &emitter.place)?;
-            if !matches!(ex, Ex::Bool(true)) {
-                let a = emitter.exact(&ex)?.slot;
-                skips.push((emitter.code.len(), a));
-                emitter.emit(Ins::JumpIfZero { a, to: 0 });
-            }
+            emitter.jump_if(&ex, false, &mut skips)?;
         }
         emitter.emit(match verify {
             true => Ins::VerifyChecksum { x: x as u16 },
             false => Ins::UpdateChecksum { x: x as u16 },
         });
         let to = emitter.here();
-        for (at, a) in skips {
-            emitter.code[at] = Ins::JumpIfZero { a, to };
-        }
+        emitter.land(&skips, to)?;
     }
     emitter.emit(Ins::Halt);
     Ok(entry)

@@ -1,6 +1,7 @@
 //! A loaded program: checked, compiled, immutable.
 
 mod ast;
+mod branch;
 pub(crate) mod calc;
 pub(crate) mod code;
 mod emit;
@@ -87,6 +88,24 @@ pub(crate) struct ActionCode {
     pub(crate) entry: Pc,
     /// Words of its parameters.
     pub(crate) words: u16,
+    /// All it does, if that is to copy words.
+    pub(crate) moves: Option<Box<[Move]>>,
+}
+
+/// A copy of one word.
+#[derive(Clone, Copy)]
+pub(crate) struct Move {
+    pub(crate) d: Slot,
+    pub(crate) from: Source,
+}
+
+/// Where a [`Move`] takes its word.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    /// From the action's parameters.
+    Param(u16),
+    /// From the frame.
+    Word(Slot),
 }
 
 /// A field of a digest message.

@@ -38,10 +38,11 @@ impl Primitives<'_, '_> {
                     self.emitter.emit(Ins::Jump { to: 0 });
                 }
                 "_jump_if_zero" => {
-                    let cond = self.ex(call, 0)?;
-                    let a = self.emitter.exact(&cond)?.slot;
-                    jumps.push((self.emitter.code.len(), self.target(call, 1)?));
-                    self.emitter.emit(Ins::JumpIfZero { a, to: 0 });
+                    let cond = as_condition(self.ex(call, 0)?);
+                    let target = self.target(call, 1)?;
+                    let mut taken = Vec::new();
+                    self.emitter.jump_if(&cond, false, &mut taken)?;
+                    jumps.extend(taken.into_iter().map(|at| (at, target)));
                 }
                 _ => self.call(call)?,
             }
@@ -53,10 +54,7 @@ impl Primitives<'_, '_> {
             let Some(&goal) = goal else {
                 return Err(self.emitter.invalid(format!("jump to primitive {target}")));
             };
-            match &mut self.emitter.code[at] {
-                Ins::Jump { to } | Ins::JumpIfZero { to, .. } => *to = goal,
-                _ => unreachable!("only jumps were noted"),
-            }
+            self.emitter.land(&[at], goal)?;
         }
         Ok(())
     }
@@ -276,16 +274,16 @@ impl Primitives<'_, '_> {
         left: &Ex,
         right: &Ex,
     ) -> Result<(), LoadError> {
-        let a = self.emitter.exact(cond)?.slot;
-        let to_right = self.emitter.code.len();
-        self.emitter.emit(Ins::JumpIfZero { a, to: 0 });
+        let mut to_right = Vec::new();
+        self.emitter.jump_if(cond, false, &mut to_right)?;
         self.copy_header(to, left)?;
         let to_end = self.emitter.code.len();
         self.emitter.emit(Ins::Jump { to: 0 });
-        self.emitter.code[to_right] = Ins::JumpIfZero { a, to: self.emitter.here() };
+        let here = self.emitter.here();
+        self.emitter.land(&to_right, here)?;
         self.copy_header(to, right)?;
-        self.emitter.code[to_end] = Ins::Jump { to: self.emitter.here() };
-        Ok(())
+        let here = self.emitter.here();
+        self.emitter.land(&[to_end], here)
     }
 
     fn stack(&self, call: &raw::Call, index: usize) -> Result<StackRef, LoadError> {
@@ -463,6 +461,24 @@ impl Primitives<'_, '_> {
         let x = self.calls.logs.len() as u16;
         self.calls.logs.push(LogCall { format, args });
         self.plain(Ins::Log { x })
+    }
+}
+
+/// A condition that p4c turned into a number, as the condition it was.
+fn as_condition(ex: Ex) -> Ex {
+    match ex {
+        Ex::Unary(super::ast::Unary::ToData, inner) => *inner,
+        Ex::Unary(super::ast::Unary::ToBool | super::ast::Unary::Not, _) | Ex::Bool(_) => ex,
+        Ex::Binary(
+            super::ast::Binary::Eq
+            | super::ast::Binary::Ne
+            | super::ast::Binary::Lt
+            | super::ast::Binary::Le
+            | super::ast::Binary::Gt
+            | super::ast::Binary::Ge,
+            ..,
+        ) => ex,
+        number => Ex::Unary(super::ast::Unary::ToBool, Box::new(number)),
     }
 }
 

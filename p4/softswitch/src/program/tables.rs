@@ -295,10 +295,7 @@ impl Flow<'_, '_> {
         self.emitter.emit(Ins::Halt);
         for &(at, next) in &nodes.jumps {
             let goal = next.and_then(|n| nodes.labels.get(n).copied()).unwrap_or(halt);
-            match &mut self.emitter.code[at] {
-                Ins::Jump { to } | Ins::JumpIfZero { to, .. } => *to = goal,
-                _ => unreachable!("only jumps were noted"),
-            }
+            self.emitter.land(&[at], goal)?;
         }
         // What is never applied was not emitted, and goes nowhere.
         let resolve = |next: &Option<String>| {
@@ -333,23 +330,23 @@ impl Flow<'_, '_> {
             next = match node {
                 Node::Condition(condition) => {
                     let ex = self.names.ex(&condition.expression, &self.emitter.place)?;
-                    let a = self.emitter.exact(&ex)?.slot;
                     let otherwise = condition.false_next.as_deref();
-                    nodes.jumps.push((self.emitter.code.len(), otherwise));
+                    let mut taken = Vec::new();
+                    self.emitter.jump_if(&ex, false, &mut taken)?;
+                    nodes.jumps.extend(taken.into_iter().map(|at| (at, otherwise)));
                     nodes.pending.extend(otherwise);
-                    self.emitter.emit(Ins::JumpIfZero { a, to: 0 });
                     condition.true_next.as_deref()
                 }
                 Node::Call(call) => {
                     let action = self.ids.get(&call.action_id).ok_or_else(|| {
                         invalid(&self.emitter.place, "the action that it calls is not there")
                     })?;
-                    self.inline(*action);
+                    self.inline(*action)?;
                     call.next_node.as_deref()
                 }
                 Node::Table(number, table) => match self.fixed(number, table) {
                     Some(action) => {
-                        self.inline(action);
+                        self.inline(action)?;
                         self.after_miss(table, action)
                     }
                     None => {
@@ -384,24 +381,24 @@ impl Flow<'_, '_> {
     }
 
     /// Emits the code of an action, which has no parameters, in place.
-    fn inline(&mut self, action: ActionId) {
+    fn inline(&mut self, action: ActionId) -> Result<(), LoadError> {
         let entry = self.actions[action.index()].entry;
         let from = entry as usize;
         let body = &self.emitter.code[from..];
         let length = body.iter().position(|i| *i == Ins::Return).unwrap_or(0);
         if length > 64 {
             self.emitter.emit(Ins::Call { action: action.0 as u16 });
-            return;
+            return Ok(());
         }
         let moved = self.emitter.here() - entry;
         for at in from..from + length {
-            let ins = match self.emitter.code[at] {
-                Ins::Jump { to } => Ins::Jump { to: to + moved },
-                Ins::JumpIfZero { a, to } => Ins::JumpIfZero { a, to: to + moved },
-                other => other,
-            };
+            let ins = self.emitter.code[at];
+            let ins = ins.target().map_or(Some(ins), |to| ins.with_target(to + moved));
+            let ins =
+                ins.ok_or_else(|| self.emitter.unsupported("a program with this many instructions"))?;
             self.emitter.emit(ins);
         }
+        Ok(())
     }
 
     fn table(

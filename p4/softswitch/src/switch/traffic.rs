@@ -42,39 +42,40 @@ impl Switch {
     /// its controller header in front.
     pub fn ingress(&mut self, port: Port, packet: &[u8], now: u64) {
         self.stats.received += 1;
-        if self.program.is_none() {
+        let Some(program) = self.program.take() else {
             self.stats.no_program_drops += 1;
             return;
-        }
+        };
         let mut inner = self.pool.pop().unwrap_or_default();
         inner.receive(packet);
         let entry = Entry { port: Some(port), instance: instance::NORMAL, kept: Vec::new() };
-        self.pass(inner, entry, now);
-        self.run_again(now);
+        self.pass(&program, inner, entry, now);
+        self.run_again(&program, now);
+        self.program = Some(program);
     }
 
     /// Runs what was recirculated. A program that recirculates for ever does
     /// so through its queues, not in here.
-    fn run_again(&mut self, now: u64) {
+    fn run_again(&mut self, program: &Program, now: u64) {
         while let Some((packet, entry)) = self.again.pop_front() {
-            self.pass(packet, entry, now);
+            self.pass(program, packet, entry, now);
         }
     }
 
     /// Parser, ingress, and what ingress asked for. Resubmits in place.
-    fn pass(&mut self, mut packet: Box<Inner>, mut entry: Entry, now: u64) {
+    fn pass(&mut self, program: &Program, mut packet: Box<Inner>, mut entry: Entry, now: u64) {
         for _ in 0..LOOP_LIMIT {
-            let requests = self.ingress_once(&mut packet, &entry, now);
+            let requests = self.ingress_once(program, &mut packet, &entry, now);
             if requests.abort {
                 return self.put_back(packet);
             }
             if let Some((session, list)) = requests.clone {
-                self.clone_ingress(&packet, &entry, session, list, now);
+                self.clone_ingress(program, &packet, &entry, (session, list), now);
             }
             match requests.resubmit {
-                None => return self.admit(packet, now),
+                None => return self.admit(program, packet, now),
                 Some(list) => {
-                    let kept = self.keep(list);
+                    let kept = self.keep(program, list);
                     entry = Entry { port: None, instance: instance::RESUBMITTED, kept };
                     let len = packet.len;
                     let ingress_len = packet.ingress_len;
@@ -88,10 +89,7 @@ impl Switch {
     }
 
     /// Words of a field list, to be put back later.
-    fn keep(&self, list: u16) -> Vec<(Slot, u64)> {
-        let Some(program) = &self.program else {
-            return Vec::new();
-        };
+    fn keep(&self, program: &Program, list: u16) -> Vec<(Slot, u64)> {
         program.parts.field_lists[usize::from(list)]
             .iter()
             .flat_map(|&(slot, n)| slot..slot + Slot::from(n))
@@ -99,10 +97,15 @@ impl Switch {
             .collect()
     }
 
-    fn ingress_once(&mut self, packet: &mut Inner, entry: &Entry, now: u64) -> Requests {
+    fn ingress_once(
+        &mut self,
+        program: &Program,
+        packet: &mut Inner,
+        entry: &Entry,
+        now: u64,
+    ) -> Requests {
         let mut requests = Requests::default();
-        let (Some(program), Some(state)) = (self.program.as_deref(), self.state.as_deref_mut())
-        else {
+        let Some(state) = self.state.as_deref_mut() else {
             return requests;
         };
         let standard = &program.standard;
@@ -139,15 +142,13 @@ impl Switch {
     }
 
     /// After ingress: multicast, drop or unicast.
-    fn admit(&mut self, packet: Box<Inner>, now: u64) {
-        let Some(program) = self.program.clone() else {
-            return self.put_back(packet);
-        };
+    fn admit(&mut self, program: &Program, packet: Box<Inner>, now: u64) {
         let standard = &program.standard;
         let group = standard.mcast_grp.map_or(0, |slot| self.machine.frame[at(slot)]);
         if group != 0 {
             self.machine.frame[at(standard.instance_type)] = instance::REPLICA;
-            self.multicast(&packet, group as u32, now);
+            let replicas = self.state.as_ref().and_then(|s| s.multicast.get(&(group as u32)).cloned());
+            self.replicate(program, &packet, &replicas.unwrap_or_default(), None, now);
             return self.put_back(packet);
         }
         let port = self.machine.frame[at(standard.egress_spec)];
@@ -156,25 +157,18 @@ impl Switch {
             return self.put_back(packet);
         }
         self.machine.frame[at(standard.instance_type)] = instance::NORMAL;
-        self.enqueue(&program, port as Port, packet, None, now);
+        self.enqueue(program, port as Port, packet, None, now);
     }
 
-    /// Copies the packet, as the frame has it, to the ports of a group.
-    fn multicast(&mut self, packet: &Inner, group: u32, now: u64) {
-        let replicas = self.state.as_ref().and_then(|s| s.multicast.get(&group).cloned());
-        self.replicate(packet, &replicas.unwrap_or_default(), None, now);
-    }
-
+    /// Copies the packet, as the frame has it, to some ports.
     fn replicate(
         &mut self,
+        program: &Program,
         packet: &Inner,
         replicas: &[Replica],
         session: Option<&CloneSession>,
         now: u64,
     ) {
-        let Some(program) = self.program.clone() else {
-            return;
-        };
         for replica in replicas {
             if let Some(slot) = program.standard.egress_rid {
                 self.machine.frame[at(slot)] = replica.instance.into();
@@ -184,20 +178,24 @@ impl Switch {
             if let Some(session) = session.filter(|s| s.packet_length > 0) {
                 copy.truncate(session.packet_length.into());
             }
-            self.enqueue(&program, replica.port, copy, session, now);
+            self.enqueue(program, replica.port, copy, session, now);
         }
     }
 
     /// The packet as it came in, parsed again, with fresh metadata.
-    fn clone_ingress(&mut self, packet: &Inner, entry: &Entry, session: u32, list: u16, now: u64) {
+    fn clone_ingress(
+        &mut self,
+        program: &Program,
+        packet: &Inner,
+        entry: &Entry,
+        (session, list): (u32, u16),
+        now: u64,
+    ) {
         let Some(session) = self.clone_session(session) else {
             return;
         };
-        let Some(program) = self.program.clone() else {
-            return;
-        };
         let saved: Vec<u64> = self.machine.frame[..program.packet_words].to_vec();
-        let kept = self.keep(list);
+        let kept = self.keep(program, list);
         let mut copy = self.pool.pop().unwrap_or_default();
         copy.copy(packet);
         copy.length = copy.len as u64;
@@ -208,7 +206,7 @@ impl Switch {
         let mut requests = Requests::default();
         if let Some(state) = self.state.as_deref_mut() {
             let mut run = Run {
-                program: &program,
+                program,
                 state,
                 machine: &mut self.machine,
                 packet: &mut copy,
@@ -218,8 +216,8 @@ impl Switch {
             };
             run.parse();
         }
-        self.fresh_metadata(&program, &kept, instance::INGRESS_CLONE);
-        self.replicate(&copy, &session.replicas, Some(&session), now);
+        self.fresh_metadata(program, &kept, instance::INGRESS_CLONE);
+        self.replicate(program, &copy, &session.replicas, Some(&session), now);
         self.put_back(copy);
         self.machine.frame[..program.packet_words].copy_from_slice(&saved);
     }
@@ -291,8 +289,8 @@ impl Switch {
                 break;
             }
         }
+        self.run_again(&program, now);
         self.program = Some(program);
-        self.run_again(now);
         if sent.is_some() {
             self.stats.sent += 1;
         }
@@ -383,23 +381,9 @@ impl Switch {
             return;
         };
         let saved: Vec<u64> = self.machine.frame[program.metadata.clone()].to_vec();
-        let kept = program.parts.field_lists[usize::from(list)]
-            .iter()
-            .flat_map(|&(slot, n)| slot..slot + Slot::from(n))
-            .map(|slot| (slot, self.machine.frame[at(slot)]))
-            .collect::<Vec<_>>();
+        let kept = self.keep(program, list);
         self.fresh_metadata(program, &kept, instance::EGRESS_CLONE);
-        for replica in &session.replicas {
-            if let Some(slot) = program.standard.egress_rid {
-                self.machine.frame[at(slot)] = replica.instance.into();
-            }
-            let mut copy = self.pool.pop().unwrap_or_default();
-            copy.copy(packet);
-            if session.packet_length > 0 {
-                copy.truncate(session.packet_length.into());
-            }
-            self.enqueue(program, replica.port, copy, Some(&session), now);
-        }
+        self.replicate(program, packet, &session.replicas, Some(&session), now);
         self.machine.frame[program.metadata.clone()].copy_from_slice(&saved);
     }
 
@@ -457,11 +441,7 @@ impl Switch {
             self.stats.loop_drops += 1;
             return self.put_back(packet);
         }
-        let kept = program.parts.field_lists[usize::from(list)]
-            .iter()
-            .flat_map(|&(slot, n)| slot..slot + Slot::from(n))
-            .map(|slot| (slot, self.machine.frame[at(slot)]))
-            .collect();
+        let kept = self.keep(program, list);
         let len = packet.len;
         packet.arrived(len);
         let entry = Entry { port: None, instance: instance::RECIRCULATED, kept };

@@ -1,7 +1,7 @@
 //! How a table finds the entry for a key.
 //!
 //! Entries live in a [`Store`]; the indexes hold their numbers only. Exact
-//! tables hash the key. Prefix tables have a hash table per prefix length
+//! tables of few key bits are arrays, the others hash the key. Prefix tables have a hash table per prefix length
 //! that occurs, longest first. Ternary tables have one per mask that occurs
 //! (tuple space search), those with the highest priorities first, so that a
 //! search ends when no later one can win.
@@ -25,6 +25,16 @@ fn mix(hash: u64, word: u64) -> u64 {
 fn hash_words(words: impl Iterator<Item = u64>) -> u64 {
     words.fold(0x243f_6a88_85a3_08d3, mix)
 }
+
+/// Whether two keys of the same length are the same. They are short: a loop
+/// beats a call.
+#[inline(always)]
+fn equal(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a == b)
+}
+
+/// Exact keys of at most this many bits index an array.
+const SMALL: u32 = 12;
 
 /// Keys of entries, by entry number.
 #[derive(Default)]
@@ -58,6 +68,7 @@ impl Store {
 
 pub(crate) enum Index {
     Keyless,
+    Small(Small),
     Exact(HashTable<u32>),
     Prefix(Prefixes),
     Ternary(Tuples),
@@ -67,7 +78,10 @@ impl Index {
     pub(crate) fn new(info: &TableInfo, def: &TableDef) -> Self {
         match def.shape {
             Shape::Keyless => Index::Keyless,
-            Shape::Exact => Index::Exact(HashTable::new()),
+            Shape::Exact => match Small::new(info) {
+                Some(small) => Index::Small(small),
+                None => Index::Exact(HashTable::new()),
+            },
             Shape::Prefix => {
                 let at = info.keys.iter().position(|k| k.kind == MatchKind::Lpm).unwrap_or(0);
                 let field = &def.keys[at];
@@ -92,9 +106,10 @@ impl Index {
     pub(crate) fn find(&self, store: &Store, key: &mut [u64]) -> Option<u32> {
         match self {
             Index::Keyless => None,
+            Index::Small(small) => small.find(key),
             Index::Exact(table) => {
                 let hash = hash_words(key.iter().copied());
-                table.find(hash, |&e| store.value(e) == key).copied()
+                table.find(hash, |&e| equal(store.value(e), key)).copied()
             }
             Index::Prefix(prefixes) => prefixes.find(store, key),
             Index::Ternary(tuples) => tuples.find(store, key),
@@ -105,6 +120,7 @@ impl Index {
     pub(crate) fn same(&self, store: &Store, key: &EntryKey, priority: i32) -> Option<u32> {
         match self {
             Index::Keyless => None,
+            Index::Small(small) => small.find(&key.value),
             Index::Exact(table) => {
                 let hash = hash_words(key.value.iter().copied());
                 table.find(hash, |&e| store.value(e) == key.value).copied()
@@ -122,6 +138,10 @@ impl Index {
     pub(crate) fn insert(&mut self, store: &Store, entry: u32) {
         match self {
             Index::Keyless => {}
+            Index::Small(small) => {
+                let at = small.at(store.value(entry));
+                small.entries[at] = entry;
+            }
             Index::Exact(table) => {
                 let hash_of = |e: &u32| hash_words(store.value(*e).iter().copied());
                 table.insert_unique(hash_of(&entry), entry, hash_of);
@@ -135,6 +155,10 @@ impl Index {
     pub(crate) fn remove(&mut self, store: &Store, entry: u32) {
         match self {
             Index::Keyless => {}
+            Index::Small(small) => {
+                let at = small.at(store.value(entry));
+                small.entries[at] = NONE;
+            }
             Index::Exact(table) => {
                 let hash = hash_words(store.value(entry).iter().copied());
                 if let Ok(found) = table.find_entry(hash, |&e| e == entry) {
@@ -144,6 +168,38 @@ impl Index {
             Index::Prefix(prefixes) => prefixes.remove(store, entry),
             Index::Ternary(tuples) => tuples.remove(store, entry),
         }
+    }
+}
+
+/// An array with a place for each possible key.
+pub(crate) struct Small {
+    /// Bits below each field in the array's index.
+    shifts: Vec<u32>,
+    entries: Box<[u32]>,
+}
+
+impl Small {
+    fn new(info: &TableInfo) -> Option<Self> {
+        let bits: u32 = info.keys.iter().map(|k| k.width).sum();
+        if bits > SMALL {
+            return None;
+        }
+        let mut below = bits;
+        let shifts = info.keys.iter().map(|key| {
+            below -= key.width;
+            below
+        });
+        Some(Small { shifts: shifts.collect(), entries: vec![NONE; 1 << bits].into() })
+    }
+
+    #[inline(always)]
+    fn at(&self, key: &[u64]) -> usize {
+        key.iter().zip(&self.shifts).fold(0, |at, (word, shift)| at | word << shift) as usize
+    }
+
+    #[inline(always)]
+    fn find(&self, key: &[u64]) -> Option<u32> {
+        self.entries.get(self.at(key)).copied().filter(|&entry| entry != NONE)
     }
 }
 
@@ -180,7 +236,7 @@ impl Prefixes {
                 *w &= m;
                 mix(h, *w)
             });
-            if let Some(&entry) = level.table.find(hash, |&e| store.value(e) == key) {
+            if let Some(&entry) = level.table.find(hash, |&e| equal(store.value(e), key)) {
                 return Some(entry);
             }
         }
