@@ -54,6 +54,7 @@ mod addressing;
 mod builder;
 mod clos;
 mod clos_build;
+mod connect;
 mod fault;
 mod finish;
 mod ids;

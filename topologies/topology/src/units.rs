@@ -165,7 +165,7 @@ pub fn parse_probability(text: &str) -> Result<u32, UnitError> {
 fn format_exact(value: u64, units: &[(u64, &str)]) -> String {
     let (factor, unit) = units
         .iter()
-        .find(|(factor, _)| value % factor == 0 && value >= *factor)
+        .find(|(factor, _)| value.is_multiple_of(*factor) && value >= *factor)
         .or(units.last())
         .copied()
         .unwrap_or((1, ""));
@@ -211,7 +211,7 @@ pub fn format_size(bytes: u64) -> String {
     ];
     units
         .iter()
-        .filter(|(factor, _)| bytes > 0 && bytes % factor == 0)
+        .filter(|(factor, _)| bytes > 0 && bytes.is_multiple_of(*factor))
         .map(|(factor, unit)| format!("{}{unit}", bytes / factor))
         .chain([bytes.to_string()])
         .min_by_key(String::len)
@@ -222,7 +222,7 @@ pub fn format_size(bytes: u64) -> String {
 #[must_use]
 pub fn format_probability(ppm: u32) -> String {
     let mut text = (ppm / 1_000_000).to_string();
-    if ppm % 1_000_000 != 0 {
+    if !ppm.is_multiple_of(1_000_000) {
         let _ = write!(text, ".{:06}", ppm % 1_000_000);
         text.truncate(text.trim_end_matches('0').len());
     }

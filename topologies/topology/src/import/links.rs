@@ -176,7 +176,7 @@ fn missing_uplinks(
         };
         // With few of all pairs joined, the pattern is another (planes, groups of spines), and an
         // unjoined pair says nothing.
-        let meshed = joined.len() * 10 >= pairs * 9;
+        let meshed = joined.len() * 4 >= pairs * 3;
         for (low, below) in of(lower) {
             for (high, above) in of(upper) {
                 let found = cables(low, high);
