@@ -2,7 +2,7 @@
 //! write entries and read them back.
 //!
 //! Each client gets a virtual environment of its own in a temporary folder, because they want
-//! different versions of protobuf. Where pip cannot install them the test says so and passes.
+//! different versions of protobuf. `tests/run` looks whether pip reaches them before it runs these.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Read as _;
@@ -24,37 +24,13 @@ impl Drop for Switch {
     }
 }
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap()
-        .to_owned()
-}
-
-/// The binary that was built beside this test.
-fn binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let binary = test
-        .parent()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .join("meridian-switch");
-    assert!(
-        binary.exists(),
-        "{} is missing; run `cargo build -p softswitch`",
-        binary.display()
-    );
-    binary
-}
-
 impl Switch {
     fn start() -> Self {
         let free = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap();
-        let process = Command::new(binary())
+        let process = Command::new(tests::binary("meridian-switch").unwrap())
             .args(["--device-id", "1", "--no-p4", "--", "--cpu-port", "510"])
             .args([
                 "--priority-queues",
@@ -106,17 +82,12 @@ fn python_with(package: &str, folder: &Path) -> Result<PathBuf, String> {
 
 fn run_client(package: &str, script: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let python = match python_with(package, folder.path()) {
-        Ok(python) => python,
-        Err(why) => {
-            println!("skipped: pip cannot install {package}: {why}");
-            return;
-        }
-    };
+    let python = python_with(package, folder.path())
+        .unwrap_or_else(|why| panic!("pip cannot install {package}: {why}"));
     let switch = Switch::start();
-    let compiled = repository().join("p4/compiled");
+    let compiled = tests::root().join("p4/compiled");
     let mut client = Command::new(python)
-        .arg(repository().join("tests/clients").join(script))
+        .arg(tests::root().join("tests/clients").join(script))
         .arg(switch.address.to_string())
         .args([
             compiled.join("fabric.p4info.txtpb"),

@@ -13,8 +13,9 @@ fn forward(c: &mut Criterion) {
     let mut group = c.benchmark_group("fabric");
     for len in [128, 1024, 4096] {
         let mut switch = router();
-        let packets: Vec<Vec<u8>> =
-            (0..256).map(|i| rocev2(0x0a00_0000 | i << 6 | 5, 40_000 + i as u16, i, len)).collect();
+        let packets: Vec<Vec<u8>> = (0..256)
+            .map(|i| rocev2(0x0a00_0000 | i << 6 | 5, 40_000 + i as u16, i, len))
+            .collect();
         let mut ready = Vec::new();
         let mut next = 0;
         let mut now = 0;
@@ -32,13 +33,19 @@ fn forward(c: &mut Criterion) {
                 }
             });
         });
-        assert_eq!(switch.stats().received, switch.stats().sent, "all packets are forwarded");
+        assert_eq!(
+            switch.stats().received,
+            switch.stats().sent,
+            "all packets are forwarded"
+        );
     }
     group.finish();
 }
 
 fn load(c: &mut Criterion) {
-    c.bench_function("load", |b| b.iter_batched(|| (), |()| program(), BatchSize::SmallInput));
+    c.bench_function("load", |b| {
+        b.iter_batched(|| (), |()| program(), BatchSize::SmallInput)
+    });
 }
 
 criterion_group!(benches, forward, load);

@@ -70,7 +70,11 @@ const fn reflected(polynomial: u32) -> [[u32; 256]; 8] {
         let mut crc = i as u32;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ polynomial } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                crc >> 1 ^ polynomial
+            } else {
+                crc >> 1
+            };
             bit += 1;
         }
         tables[0][i] = crc;
@@ -118,7 +122,11 @@ pub(crate) fn crc16(bytes: &[u8]) -> u16 {
 fn crc_ccitt(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0xffff, |crc: u16, &byte| {
         (0..8).fold(crc ^ u16::from(byte) << 8, |crc, _| {
-            if crc & 0x8000 != 0 { crc << 1 ^ 0x1021 } else { crc << 1 }
+            if crc & 0x8000 != 0 {
+                crc << 1 ^ 0x1021
+            } else {
+                crc << 1
+            }
         })
     })
 }
@@ -152,7 +160,9 @@ fn xor(bytes: &[u8], size: usize) -> u64 {
     bytes
         .chunks(size)
         .map(|chunk| {
-            (0..size).fold(0, |w, i| w << 8 | u64::from(chunk.get(i).copied().unwrap_or(0)))
+            (0..size).fold(0, |w, i| {
+                w << 8 | u64::from(chunk.get(i).copied().unwrap_or(0))
+            })
         })
         .fold(0, |a, b| a ^ b)
 }
@@ -165,7 +175,9 @@ const P5: u64 = 0x27d4_eb2f_1656_67c5;
 
 fn xxh64(bytes: &[u8]) -> u64 {
     let round = |acc: u64, lane: u64| {
-        acc.wrapping_add(lane.wrapping_mul(P2)).rotate_left(31).wrapping_mul(P1)
+        acc.wrapping_add(lane.wrapping_mul(P2))
+            .rotate_left(31)
+            .wrapping_mul(P1)
     };
     let lane = |chunk: &[u8]| chunk.iter().rev().fold(0u64, |w, &b| w << 8 | u64::from(b));
     let mut stripes = bytes.chunks_exact(32);
@@ -191,7 +203,10 @@ fn xxh64(bytes: &[u8]) -> u64 {
     hash = hash.wrapping_add(bytes.len() as u64);
     let mut words = stripes.remainder().chunks_exact(8);
     for word in &mut words {
-        hash = (hash ^ round(0, lane(word))).rotate_left(27).wrapping_mul(P1).wrapping_add(P4);
+        hash = (hash ^ round(0, lane(word)))
+            .rotate_left(27)
+            .wrapping_mul(P1)
+            .wrapping_add(P4);
     }
     let mut rest = words.remainder();
     if rest.len() >= 4 {
@@ -202,7 +217,9 @@ fn xxh64(bytes: &[u8]) -> u64 {
         rest = &rest[4..];
     }
     for &byte in rest {
-        hash = (hash ^ u64::from(byte).wrapping_mul(P5)).rotate_left(11).wrapping_mul(P1);
+        hash = (hash ^ u64::from(byte).wrapping_mul(P5))
+            .rotate_left(11)
+            .wrapping_mul(P1);
     }
     hash = (hash ^ hash >> 33).wrapping_mul(P2);
     hash = (hash ^ hash >> 29).wrapping_mul(P3);

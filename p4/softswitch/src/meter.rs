@@ -68,7 +68,12 @@ mod tests {
     fn colours_follow_the_buckets() {
         let mut meter = Meter::default();
         assert_eq!(meter.colour(1, 0), 0, "not configured");
-        let config = MeterConfig { cir: 1, cburst: 1, pir: 2, pburst: 3 };
+        let config = MeterConfig {
+            cir: 1,
+            cburst: 1,
+            pir: 2,
+            pburst: 3,
+        };
         meter.configure(Some(config));
         let colours: Vec<u64> = (0..4).map(|_| meter.colour(1, 0)).collect();
         assert_eq!(colours, [0, 1, 1, 2]);
@@ -82,7 +87,12 @@ mod tests {
     #[test]
     fn long_run_rate_is_the_committed_one() {
         let mut meter = Meter::default();
-        let config = MeterConfig { cir: 1000, cburst: 10, pir: 2000, pburst: 10 };
+        let config = MeterConfig {
+            cir: 1000,
+            cburst: 10,
+            pir: 2000,
+            pburst: 10,
+        };
         meter.configure(Some(config));
         // 5000 packets/s for 10 s.
         let counts = (0..50_000u64).fold([0u64; 3], |mut counts, i| {

@@ -46,7 +46,10 @@ struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { slots: Vec::new(), free: BinaryHeap::new() }
+        Slab {
+            slots: Vec::new(),
+            free: BinaryHeap::new(),
+        }
     }
 }
 
@@ -121,8 +124,13 @@ impl Profile {
 
     /// Adds an empty group.
     pub(crate) fn add_group(&mut self, id: Option<u32>, max_size: u32) -> u32 {
-        let group =
-            GroupState { id, max_size, members: Vec::new(), active: Vec::new(), users: 0 };
+        let group = GroupState {
+            id,
+            max_size,
+            members: Vec::new(),
+            active: Vec::new(),
+            users: 0,
+        };
         let number = self.groups.add(group);
         if let Some(id) = id {
             self.group_ids.insert(id, number);
@@ -154,7 +162,12 @@ impl Profile {
 
     /// Replaces a group's members, whose numbers are the controller's and are
     /// known to exist.
-    pub(crate) fn set_members(&mut self, number: u32, members: &[GroupMember], down: &HashSet<Port>) {
+    pub(crate) fn set_members(
+        &mut self,
+        number: u32,
+        members: &[GroupMember],
+        down: &HashSet<Port>,
+    ) {
         let resolved: Vec<_> = members
             .iter()
             .filter_map(|m| Some((*self.member_ids.get(&m.member)?, m.weight, m.watch_port)))
@@ -224,7 +237,8 @@ impl GroupState {
         self.active.clear();
         for &(member, weight, port) in &self.members {
             if port.is_none_or(|p| !down.contains(&p)) {
-                self.active.extend(std::iter::repeat_n(member, weight as usize));
+                self.active
+                    .extend(std::iter::repeat_n(member, weight as usize));
             }
         }
     }

@@ -64,7 +64,11 @@ impl State {
         let bytes = |m: &crate::program::MeterInfo| m.unit == MeterUnit::Bytes;
         State {
             tables: defs.map(|(info, def)| Table::new(info, def)).collect(),
-            profiles: program.profiles().iter().map(|_| Profile::default()).collect(),
+            profiles: program
+                .profiles()
+                .iter()
+                .map(|_| Profile::default())
+                .collect(),
             counters: program
                 .counters()
                 .iter()
@@ -85,14 +89,24 @@ impl State {
             direct_meter_bytes: program
                 .tables()
                 .iter()
-                .map(|t| t.direct_meter.is_some_and(|m| bytes(&program.meters()[m.index()])))
+                .map(|t| {
+                    t.direct_meter
+                        .is_some_and(|m| bytes(&program.meters()[m.index()]))
+                })
                 .collect(),
             registers: program
                 .registers()
                 .iter()
-                .map(|r| Register { limbs: r.limbs(), cells: vec![0; r.size * r.limbs()] })
+                .map(|r| Register {
+                    limbs: r.limbs(),
+                    cells: vec![0; r.size * r.limbs()],
+                })
                 .collect(),
-            value_sets: program.value_sets().iter().map(|_| ValueSet::default()).collect(),
+            value_sets: program
+                .value_sets()
+                .iter()
+                .map(|_| ValueSet::default())
+                .collect(),
             multicast: BTreeMap::new(),
             clones: BTreeMap::new(),
             digests: Vec::new(),

@@ -26,7 +26,10 @@ impl Bits {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        self.0.chunks(8).map(|c| c.iter().fold(0, |b, &bit| b << 1 | u8::from(bit))).collect()
+        self.0
+            .chunks(8)
+            .map(|c| c.iter().fold(0, |b, &bit| b << 1 | u8::from(bit)))
+            .collect()
     }
 }
 

@@ -29,9 +29,15 @@ fn routes_through_group_to_next_hop() {
     let out = drain(&mut switch, 2_000);
     assert_eq!(out.len(), 1, "{:?}", switch.stats());
     let (port, bytes) = (out[0].port, &out[0].bytes);
-    assert!((9..=12).contains(&port), "10.0.2.0/24 is group 2, not port {port}");
+    assert!(
+        (9..=12).contains(&port),
+        "10.0.2.0/24 is group 2, not port {port}"
+    );
     assert_eq!(bytes.len(), packet.len());
-    assert_eq!(bytes[0..6], (0x0200_0000_1000u64 + u64::from(port)).to_be_bytes()[2..]);
+    assert_eq!(
+        bytes[0..6],
+        (0x0200_0000_1000u64 + u64::from(port)).to_be_bytes()[2..]
+    );
     assert_eq!(bytes[6..12], ROUTER.to_be_bytes()[2..]);
     assert_eq!(bytes[22], 63, "TTL");
     assert_eq!(checksum(&bytes[14..34]), 0, "IPv4 checksum");
@@ -108,7 +114,10 @@ fn cut_short_anywhere_nothing_breaks() {
     for len in 0..packet.len() {
         switch.ingress(1, &packet[..len], 0);
         for out in drain(&mut switch, 0) {
-            assert!(out.bytes.len() <= len + 2, "at most a packet-in header is added");
+            assert!(
+                out.bytes.len() <= len + 2,
+                "at most a packet-in header is added"
+            );
         }
     }
 }

@@ -11,8 +11,14 @@ use softswitch::control::{
 use softswitch::program::{KeyInfo, MatchKind};
 use softswitch::{Program, Switch, SwitchConfig, TableId, Value};
 
-const TABLES: [&str; 6] =
-    ["exact_keys", "prefix", "wide_prefix", "ternary_keys", "ranges", "optionals"];
+const TABLES: [&str; 6] = [
+    "exact_keys",
+    "prefix",
+    "wide_prefix",
+    "ternary_keys",
+    "ranges",
+    "optionals",
+];
 const MISS: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +37,11 @@ fn switch() -> Switch {
 }
 
 fn table(switch: &Switch, which: usize) -> TableId {
-    switch.program().unwrap().table_id(&format!("MyIngress.{}", TABLES[which])).unwrap()
+    switch
+        .program()
+        .unwrap()
+        .table_id(&format!("MyIngress.{}", TABLES[which]))
+        .unwrap()
 }
 
 /// What the switch answers.
@@ -62,15 +72,20 @@ fn number(value: &Value) -> u128 {
 
 fn prefix_mask(length: u32, width: u32) -> u128 {
     let all = u128::MAX >> (128 - width);
-    if length == 0 { 0 } else { all & !((1u128 << (width - length)).wrapping_sub(1)) }
+    if length == 0 {
+        0
+    } else {
+        all & !((1u128 << (width - length)).wrapping_sub(1))
+    }
 }
 
 fn field_matches(field: &MatchField, key: &KeyInfo, value: u128) -> bool {
     match field {
         MatchField::Exact(v) => number(v) == value,
-        MatchField::Lpm { value: v, prefix_len } => {
-            value & prefix_mask(*prefix_len, key.width) == number(v)
-        }
+        MatchField::Lpm {
+            value: v,
+            prefix_len,
+        } => value & prefix_mask(*prefix_len, key.width) == number(v),
         MatchField::Ternary { value: v, mask } => value & number(mask) == number(v),
         MatchField::Range { low, high } => (number(low)..=number(high)).contains(&value),
         MatchField::Optional(v) => v.as_ref().is_none_or(|v| number(v) == value),
@@ -84,13 +99,19 @@ fn naive(entries: &[TableEntry], keys: &[KeyInfo], query: Query) -> Vec<u32> {
             MatchField::Lpm { prefix_len, .. } => Some(*prefix_len as i32),
             _ => None,
         });
-        if entry.priority > 0 { entry.priority } else { prefix.unwrap_or(0) }
+        if entry.priority > 0 {
+            entry.priority
+        } else {
+            prefix.unwrap_or(0)
+        }
     };
     let hits: Vec<&TableEntry> = entries
         .iter()
         .filter(|entry| {
             let fields = entry.key.iter().zip(keys);
-            fields.into_iter().all(|(f, k)| field_matches(f, k, field_value(k, query)))
+            fields
+                .into_iter()
+                .all(|(f, k)| field_matches(f, k, field_value(k, query)))
         })
         .collect();
     let best = hits.iter().map(|e| rank(e)).max();
@@ -113,9 +134,9 @@ fn field(key: &KeyInfo) -> BoxedStrategy<MatchField> {
     let width = key.width;
     let all = u128::MAX >> (128 - width);
     match key.kind {
-        MatchKind::Exact => {
-            small(width).prop_map(|v| MatchField::Exact(Value::new(v))).boxed()
-        }
+        MatchKind::Exact => small(width)
+            .prop_map(|v| MatchField::Exact(Value::new(v)))
+            .boxed(),
         MatchKind::Lpm => (small(width), 0..=width)
             .prop_map(move |(v, prefix_len)| MatchField::Lpm {
                 value: Value::new(v & prefix_mask(prefix_len, width)),
@@ -203,8 +224,7 @@ fn check(
             metadata: Vec::new(),
         };
         let same = |other: &TableEntry| {
-            other.priority == entry.priority
-                && normal(&other.key, keys) == normal(&entry.key, keys)
+            other.priority == entry.priority && normal(&other.key, keys) == normal(&entry.key, keys)
         };
         let is_new = !kept.iter().any(same);
         match switch.table_insert(id, &entry, 0) {
@@ -264,9 +284,15 @@ agrees!(
 #[test]
 fn const_entries_keep_the_programs_order_and_cannot_be_changed() {
     let mut switch = switch();
-    let at = |a| Query { flag: 0, a, b: 0, c: 0 };
-    let answers: Vec<u32> =
-        [0x1234, 0x1299, 0x9934, 0x9999].map(|a| ask(&mut switch, 6, at(a))).into();
+    let at = |a| Query {
+        flag: 0,
+        a,
+        b: 0,
+        c: 0,
+    };
+    let answers: Vec<u32> = [0x1234, 0x1299, 0x9934, 0x9999]
+        .map(|a| ask(&mut switch, 6, at(a)))
+        .into();
     assert_eq!(answers, [1, 1, 3, MISS]);
     let program = switch.program().unwrap().clone();
     let id = program.table_id("MyIngress.constants").unwrap();
@@ -274,7 +300,9 @@ fn const_entries_keep_the_programs_order_and_cannot_be_changed() {
     let view = switch.table_get(id, first).unwrap();
     assert!(view.is_const);
     assert!(view.entry.priority > 0);
-    let error = switch.table_delete(id, &view.entry.key, view.entry.priority).unwrap_err();
+    let error = switch
+        .table_delete(id, &view.entry.key, view.entry.priority)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
 }
 
@@ -286,19 +314,52 @@ fn keys_that_do_not_fit_are_refused() {
     let action = program.table_action(id, "MyIngress.answer").unwrap();
     let mut attempt = |key: Vec<MatchField>, priority, params: Vec<Value>| {
         let action = EntryAction::Call(ActionCall { action, params });
-        let entry = TableEntry { key, priority, action, idle_timeout: 0, metadata: Vec::new() };
+        let entry = TableEntry {
+            key,
+            priority,
+            action,
+            idle_timeout: 0,
+            metadata: Vec::new(),
+        };
         switch.table_insert(id, &entry, 0).unwrap_err()
     };
     let exact = |v| MatchField::Exact(Value::new(v));
-    let lpm = |value, prefix_len| MatchField::Lpm { value: Value::new(value), prefix_len };
+    let lpm = |value, prefix_len| MatchField::Lpm {
+        value: Value::new(value),
+        prefix_len,
+    };
     let one = || vec![Value::new(1)];
-    assert!(matches!(attempt(vec![exact(1)], 0, one()), ControlError::KeyLength { .. }));
-    assert!(matches!(attempt(vec![exact(1 << 16), lpm(0, 0)], 0, one()), ControlError::TooWide { .. }));
-    assert!(matches!(attempt(vec![exact(1), exact(1)], 0, one()), ControlError::KeyKind { .. }));
-    assert!(matches!(attempt(vec![exact(1), lpm(1, 31)], 0, one()), ControlError::BadKey { .. }));
-    assert!(matches!(attempt(vec![exact(1), lpm(0, 33)], 0, one()), ControlError::BadKey { .. }));
-    assert!(matches!(attempt(vec![exact(1), lpm(0, 0)], 7, one()), ControlError::BadPriority { .. }));
-    assert!(matches!(attempt(vec![exact(1), lpm(0, 0)], 0, vec![]), ControlError::ParamCount { .. }));
+    assert!(matches!(
+        attempt(vec![exact(1)], 0, one()),
+        ControlError::KeyLength { .. }
+    ));
+    assert!(matches!(
+        attempt(vec![exact(1 << 16), lpm(0, 0)], 0, one()),
+        ControlError::TooWide { .. }
+    ));
+    assert!(matches!(
+        attempt(vec![exact(1), exact(1)], 0, one()),
+        ControlError::KeyKind { .. }
+    ));
+    assert!(matches!(
+        attempt(vec![exact(1), lpm(1, 31)], 0, one()),
+        ControlError::BadKey { .. }
+    ));
+    assert!(matches!(
+        attempt(vec![exact(1), lpm(0, 33)], 0, one()),
+        ControlError::BadKey { .. }
+    ));
+    assert!(matches!(
+        attempt(vec![exact(1), lpm(0, 0)], 7, one()),
+        ControlError::BadPriority { .. }
+    ));
+    assert!(matches!(
+        attempt(vec![exact(1), lpm(0, 0)], 0, vec![]),
+        ControlError::ParamCount { .. }
+    ));
     let wide = vec![Value::new(1 << 32)];
-    assert!(matches!(attempt(vec![exact(1), lpm(0, 0)], 0, wide), ControlError::TooWide { .. }));
+    assert!(matches!(
+        attempt(vec![exact(1), lpm(0, 0)], 0, wide),
+        ControlError::TooWide { .. }
+    ));
 }

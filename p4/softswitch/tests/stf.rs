@@ -13,9 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use softswitch::control::{
-    ActionCall, CloneSession, EntryAction, MatchField, Replica, TableEntry,
-};
+use softswitch::control::{ActionCall, CloneSession, EntryAction, MatchField, Replica, TableEntry};
 use softswitch::program::MatchKind;
 use softswitch::{Program, Switch, SwitchConfig, TableId, Value};
 
@@ -95,7 +93,10 @@ impl Test {
         let command = words.next().unwrap_or_default();
         let rest: Vec<&str> = words.collect();
         let number = |i: usize| -> Result<u64> {
-            rest.get(i).ok_or("too short")?.parse().map_err(|_| "not a number".to_owned())
+            rest.get(i)
+                .ok_or("too short")?
+                .parse()
+                .map_err(|_| "not a number".to_owned())
         };
         match command {
             "packet" => {
@@ -110,7 +111,10 @@ impl Test {
                         self.expected.insert(port, None);
                     }
                     _ => {
-                        let list = self.expected.entry(port).or_insert_with(|| Some(Vec::new()));
+                        let list = self
+                            .expected
+                            .entry(port)
+                            .or_insert_with(|| Some(Vec::new()));
                         if let Some(list) = list {
                             list.push(rest[1..].concat().to_uppercase());
                         }
@@ -121,32 +125,43 @@ impl Test {
             "add" => self.add(&rest),
             "setdefault" => self.set_default(&rest),
             "mirroring_add" => {
-                let replicas = vec![Replica { port: number(1)? as u16, instance: 0 }];
+                let replicas = vec![Replica {
+                    port: number(1)? as u16,
+                    instance: 0,
+                }];
                 let session = CloneSession {
                     id: number(0)? as u32,
                     replicas,
                     class_of_service: 0,
                     packet_length: 0,
                 };
-                self.switch.clone_insert(&session).map_err(|e| e.to_string())
+                self.switch
+                    .clone_insert(&session)
+                    .map_err(|e| e.to_string())
             }
-            "mc_mgrp_create" => {
-                self.switch.multicast_insert(number(0)? as u32, &[]).map_err(|e| e.to_string())
-            }
+            "mc_mgrp_create" => self
+                .switch
+                .multicast_insert(number(0)? as u32, &[])
+                .map_err(|e| e.to_string()),
             "mc_node_create" => {
                 let ports = (1..rest.len()).map(|i| number(i).map(|p| p as u16));
-                self.nodes.push((number(0)? as u16, ports.collect::<Result<_>>()?));
+                self.nodes
+                    .push((number(0)? as u16, ports.collect::<Result<_>>()?));
                 Ok(())
             }
             "mc_node_associate" => {
                 let group = number(0)? as u32;
                 let groups = self.switch.multicast_groups();
-                let (_, mut replicas) =
-                    groups.into_iter().find(|(id, _)| *id == group).ok_or("no such group")?;
+                let (_, mut replicas) = groups
+                    .into_iter()
+                    .find(|(id, _)| *id == group)
+                    .ok_or("no such group")?;
                 let (instance, ports) = &self.nodes[number(1)? as usize];
                 let instance = *instance;
                 replicas.extend(ports.iter().map(|&port| Replica { port, instance }));
-                self.switch.multicast_modify(group, &replicas).map_err(|e| e.to_string())
+                self.switch
+                    .multicast_modify(group, &replicas)
+                    .map_err(|e| e.to_string())
             }
             "wait" => Ok(()),
             other => Err(format!("unknown command {other}")),
@@ -217,7 +232,9 @@ impl Test {
             idle_timeout: 0,
             metadata: Vec::new(),
         };
-        self.switch.table_insert(table, &entry, self.now).map_err(|e| e.to_string())?;
+        self.switch
+            .table_insert(table, &entry, self.now)
+            .map_err(|e| e.to_string())?;
         Ok(())
     }
 
@@ -232,14 +249,18 @@ impl Test {
     }
 
     fn program(&self) -> Arc<Program> {
-        self.switch.program().expect("a program is installed").clone()
+        self.switch
+            .program()
+            .expect("a program is installed")
+            .clone()
     }
 
     fn table(&self, name: &str) -> Result<TableId> {
         let program = self.program();
-        let full = program.tables().iter().find(|t| {
-            t.name == name || t.name.ends_with(&format!(".{name}"))
-        });
+        let full = program
+            .tables()
+            .iter()
+            .find(|t| t.name == name || t.name.ends_with(&format!(".{name}")));
         let full = full.ok_or_else(|| format!("no table {name}"))?;
         program.table_id(&full.name).map_err(|e| e.to_string())
     }
@@ -261,8 +282,10 @@ impl Test {
             .params
             .iter()
             .map(|param| {
-                let (_, value) =
-                    given.iter().find(|(n, _)| *n == param.name).ok_or("a missing argument")?;
+                let (_, value) = given
+                    .iter()
+                    .find(|(n, _)| *n == param.name)
+                    .ok_or("a missing argument")?;
                 number(value)
             })
             .collect::<Result<_>>()?;
@@ -270,7 +293,12 @@ impl Test {
     }
 
     fn compare(&self) -> Result<()> {
-        let ports: HashSet<u16> = self.sent.keys().chain(self.expected.keys()).copied().collect();
+        let ports: HashSet<u16> = self
+            .sent
+            .keys()
+            .chain(self.expected.keys())
+            .copied()
+            .collect();
         let mut ports: Vec<u16> = ports.into_iter().collect();
         ports.sort_unstable();
         for port in ports {
@@ -318,12 +346,16 @@ fn matches(sent: &str, wanted: &str) -> bool {
         true => sent.len() == wanted.len(),
         false => sent.len() >= wanted.len(),
     };
-    fits && sent.chars().zip(wanted.chars()).all(|(s, w)| w == '*' || s == w)
+    fits && sent
+        .chars()
+        .zip(wanted.chars())
+        .all(|(s, w)| w == '*' || s == w)
 }
 
 fn number(text: &str) -> Result<Value> {
     let text = text.trim();
-    let parse = |digits: &str, radix| u128::from_str_radix(digits, radix).map_err(|e| e.to_string());
+    let parse =
+        |digits: &str, radix| u128::from_str_radix(digits, radix).map_err(|e| e.to_string());
     let number = if let Some(hex) = text.strip_prefix("0x") {
         parse(hex, 16)?
     } else if let Some(binary) = text.strip_prefix("0b") {
@@ -339,21 +371,29 @@ fn match_field(kind: MatchKind, width: u32, text: Option<&str>) -> Result<MatchF
         (MatchKind::Exact, Some(text)) => Ok(MatchField::Exact(number(text)?)),
         (MatchKind::Lpm, Some(text)) => {
             let (value, prefix_len) = match text.split_once('/') {
-                Some((value, length)) => {
-                    (number(value)?, length.parse().map_err(|_| "bad prefix length")?)
-                }
+                Some((value, length)) => (
+                    number(value)?,
+                    length.parse().map_err(|_| "bad prefix length")?,
+                ),
                 None => (number(text)?, width),
             };
             Ok(MatchField::Lpm { value, prefix_len })
         }
         (MatchKind::Ternary, Some(text)) => {
             if let Some((value, mask)) = text.split_once("&&&") {
-                return Ok(MatchField::Ternary { value: number(value)?, mask: number(mask)? });
+                return Ok(MatchField::Ternary {
+                    value: number(value)?,
+                    mask: number(mask)?,
+                });
             }
-            let digits = text.strip_prefix("0x").ok_or("a ternary value is not hexadecimal")?;
+            let digits = text
+                .strip_prefix("0x")
+                .ok_or("a ternary value is not hexadecimal")?;
             let value = number(&format!("0x{}", digits.replace('*', "0")))?;
-            let mask: String =
-                digits.chars().map(|c| if c == '*' { '0' } else { 'f' }).collect();
+            let mask: String = digits
+                .chars()
+                .map(|c| if c == '*' { '0' } else { 'f' })
+                .collect();
             let mask = number(&format!("0x{mask}"))?;
             let all = u128::MAX >> (128 - width);
             let mask = Value::new(mask.as_u128().unwrap_or(0) & all);

@@ -24,24 +24,40 @@ fn cell_mut<'a, T>(cells: &'a mut [T], index: u64, what: &str) -> Result<&'a mut
 }
 
 fn beyond(size: usize, index: u64, what: &str) -> ControlError {
-    ControlError::Index { what: what.to_owned(), size, index }
+    ControlError::Index {
+        what: what.to_owned(),
+        size,
+        index,
+    }
 }
 
 fn counter_name(program: &Program, counter: CounterId) -> Result<&str> {
-    let unknown = ControlError::UnknownId { kind: "counter", id: counter.0 };
+    let unknown = ControlError::UnknownId {
+        kind: "counter",
+        id: counter.0,
+    };
     let info = program.counters().get(counter.index()).ok_or(unknown)?;
     match info.is_indirect() {
         true => Ok(&info.name),
-        false => Err(ControlError::Invalid(format!("counter {} is direct", info.name))),
+        false => Err(ControlError::Invalid(format!(
+            "counter {} is direct",
+            info.name
+        ))),
     }
 }
 
 fn meter_name(program: &Program, meter: MeterId) -> Result<&str> {
-    let unknown = ControlError::UnknownId { kind: "meter", id: meter.0 };
+    let unknown = ControlError::UnknownId {
+        kind: "meter",
+        id: meter.0,
+    };
     let info = program.meters().get(meter.index()).ok_or(unknown)?;
     match info.is_indirect() {
         true => Ok(&info.name),
-        false => Err(ControlError::Invalid(format!("meter {} is direct", info.name))),
+        false => Err(ControlError::Invalid(format!(
+            "meter {} is direct",
+            info.name
+        ))),
     }
 }
 
@@ -117,7 +133,10 @@ impl Switch {
     /// When there is no such register or cell.
     pub fn register_read(&self, register: RegisterId, index: u64) -> Result<Value> {
         let (program, state) = self.both()?;
-        let unknown = ControlError::UnknownId { kind: "register", id: register.0 };
+        let unknown = ControlError::UnknownId {
+            kind: "register",
+            id: register.0,
+        };
         let info = program.registers().get(register.index()).ok_or(unknown)?;
         let own = &state.registers[register.index()];
         let at = usize::try_from(index).ok().filter(|&i| i < info.size);
@@ -136,7 +155,10 @@ impl Switch {
         value: &Value,
     ) -> Result<()> {
         let (program, state) = self.both_mut()?;
-        let unknown = ControlError::UnknownId { kind: "register", id: register.0 };
+        let unknown = ControlError::UnknownId {
+            kind: "register",
+            id: register.0,
+        };
         let info = program.registers().get(register.index()).ok_or(unknown)?;
         let own = &mut state.registers[register.index()];
         let at = usize::try_from(index).ok().filter(|&i| i < info.size);
@@ -148,7 +170,10 @@ impl Switch {
                 width: info.width,
             });
         }
-        for (i, word) in own.cells[at * own.limbs..][..own.limbs].iter_mut().enumerate() {
+        for (i, word) in own.cells[at * own.limbs..][..own.limbs]
+            .iter_mut()
+            .enumerate()
+        {
             *word = value.limb(i);
         }
         Ok(())
@@ -171,8 +196,14 @@ impl Switch {
     pub fn set_value_set(&mut self, set: ValueSetId, members: &[ValueSetMember]) -> Result<()> {
         let (program, state) = self.both_mut()?;
         let info = set_info(program, set)?;
-        let matches = members.iter().map(|m| set_match(info, m)).collect::<Result<_>>()?;
-        state.value_sets[set.index()] = ValueSet { members: members.to_vec(), matches };
+        let matches = members
+            .iter()
+            .map(|m| set_match(info, m))
+            .collect::<Result<_>>()?;
+        state.value_sets[set.index()] = ValueSet {
+            members: members.to_vec(),
+            matches,
+        };
         Ok(())
     }
 }
@@ -181,7 +212,10 @@ fn set_info(program: &Program, set: ValueSetId) -> Result<&ValueSetInfo> {
     program
         .value_sets()
         .get(set.index())
-        .ok_or(ControlError::UnknownId { kind: "value set", id: set.0 })
+        .ok_or(ControlError::UnknownId {
+            kind: "value set",
+            id: set.0,
+        })
 }
 
 fn set_match(info: &ValueSetInfo, member: &ValueSetMember) -> Result<SetMatch> {
@@ -192,26 +226,40 @@ fn set_match(info: &ValueSetInfo, member: &ValueSetMember) -> Result<SetMatch> {
             got: member.fields.len(),
         });
     }
-    let mut out = SetMatch { value: Vec::new(), mask: Vec::new(), ranges: Vec::new() };
+    let mut out = SetMatch {
+        value: Vec::new(),
+        mask: Vec::new(),
+        ranges: Vec::new(),
+    };
     for (field, &width) in member.fields.iter().zip(&info.widths) {
         let n = limbs(width);
         let all = (0..n).map(|i| ones((width - 64 * i as u32).min(64) as u8));
         let zero = || Value::ZERO;
         let (value, mask, range) = match field {
-            MatchField::Exact(value) | MatchField::Optional(Some(value)) => {
-                (value.clone(), Value::from_limbs(&all.collect::<Vec<_>>()), None)
-            }
+            MatchField::Exact(value) | MatchField::Optional(Some(value)) => (
+                value.clone(),
+                Value::from_limbs(&all.collect::<Vec<_>>()),
+                None,
+            ),
             MatchField::Ternary { value, mask } => (value.clone(), mask.clone(), None),
             MatchField::Lpm { value, prefix_len } => {
                 let keep = width.saturating_sub(*prefix_len);
                 let cut = all.enumerate().map(|(i, ones)| ones & high(keep, i));
-                (value.clone(), Value::from_limbs(&cut.collect::<Vec<_>>()), None)
+                (
+                    value.clone(),
+                    Value::from_limbs(&cut.collect::<Vec<_>>()),
+                    None,
+                )
             }
             MatchField::Optional(None) => (zero(), zero(), None),
             MatchField::Range { low, high } => (zero(), zero(), Some((low.clone(), high.clone()))),
         };
         let bounds = range.iter().flat_map(|(low, high)| [low, high]);
-        if let Some(wide) = [&value, &mask].into_iter().chain(bounds).find(|v| v.bits() > width) {
+        if let Some(wide) = [&value, &mask]
+            .into_iter()
+            .chain(bounds)
+            .find(|v| v.bits() > width)
+        {
             return Err(ControlError::TooWide {
                 what: format!("value set {}", info.name),
                 value: wide.to_string(),

@@ -10,7 +10,10 @@ fn info(program: &Program, profile: ProfileId) -> Result<&ProfileInfo> {
     program
         .profiles()
         .get(profile.index())
-        .ok_or(ControlError::UnknownId { kind: "action profile", id: profile.0 })
+        .ok_or(ControlError::UnknownId {
+            kind: "action profile",
+            id: profile.0,
+        })
 }
 
 fn member_name(info: &ProfileInfo, id: u32) -> String {
@@ -29,7 +32,9 @@ fn check_group(info: &ProfileInfo, profile: &Profile, group: &Group) -> Result<(
     let mut total: u64 = 0;
     for (i, member) in group.members.iter().enumerate() {
         if member.weight == 0 {
-            return Err(ControlError::Invalid("a weight must be at least 1".to_owned()));
+            return Err(ControlError::Invalid(
+                "a weight must be at least 1".to_owned(),
+            ));
         }
         if !profile.member_ids.contains_key(&member.member) {
             return Err(ControlError::NotFound(member_name(info, member.member)));
@@ -42,7 +47,10 @@ fn check_group(info: &ProfileInfo, profile: &Profile, group: &Group) -> Result<(
     }
     if group.max_size > 0 && total > u64::from(group.max_size) {
         let what = group_name(info, group.id);
-        return Err(ControlError::Full { what, size: group.max_size as usize });
+        return Err(ControlError::Full {
+            what,
+            size: group.max_size as usize,
+        });
     }
     Ok(())
 }
@@ -63,10 +71,18 @@ impl Switch {
         }
         if info.size > 0 && own.member_count() >= info.size {
             let what = format!("action profile {}", info.name);
-            return Err(ControlError::Full { what, size: info.size });
+            return Err(ControlError::Full {
+                what,
+                size: info.size,
+            });
         }
         let (id, action) = (Some(member.id), member.call.action);
-        own.add_member(MemberState { id, action, data, users: 0 });
+        own.add_member(MemberState {
+            id,
+            action,
+            data,
+            users: 0,
+        });
         Ok(())
     }
 
@@ -104,7 +120,10 @@ impl Switch {
         };
         if member.users > 0 {
             let user = format!("{} entries or groups", member.users);
-            return Err(ControlError::InUse { what: member_name(info, id), user });
+            return Err(ControlError::InUse {
+                what: member_name(info, id),
+                user,
+            });
         }
         own.remove_member(number);
         Ok(())
@@ -120,7 +139,10 @@ impl Switch {
         let own = &state.profiles[profile.index()];
         let members = own.member_ids.iter().filter_map(|(&id, &number)| {
             let member = own.member(number)?;
-            Some(Member { id, call: decode_call(program, member.action, &member.data) })
+            Some(Member {
+                id,
+                call: decode_call(program, member.action, &member.data),
+            })
         });
         Ok(members.collect())
     }
@@ -160,7 +182,14 @@ impl Switch {
             0 => own.group(number).map_or(0, |g| g.max_size),
             size => size,
         };
-        check_group(info, own, &Group { max_size, ..group.clone() })?;
+        check_group(
+            info,
+            own,
+            &Group {
+                max_size,
+                ..group.clone()
+            },
+        )?;
         own.set_members(number, &group.members, &state.down);
         if let Some(state) = own.group_mut(number) {
             state.max_size = max_size;
@@ -182,7 +211,10 @@ impl Switch {
         };
         if group.users > 0 {
             let user = format!("{} entries", group.users);
-            return Err(ControlError::InUse { what: group_name(info, id), user });
+            return Err(ControlError::InUse {
+                what: group_name(info, id),
+                user,
+            });
         }
         own.remove_group(number);
         Ok(())
@@ -200,9 +232,17 @@ impl Switch {
             let group = own.group(number)?;
             let members = group.members.iter().filter_map(|&(m, weight, watch_port)| {
                 let member = own.member(m)?.id?;
-                Some(GroupMember { member, weight, watch_port })
+                Some(GroupMember {
+                    member,
+                    weight,
+                    watch_port,
+                })
             });
-            Some(Group { id, max_size: group.max_size, members: members.collect() })
+            Some(Group {
+                id,
+                max_size: group.max_size,
+                members: members.collect(),
+            })
         });
         Ok(groups.collect())
     }

@@ -76,7 +76,9 @@ impl Switch {
     /// All multicast groups, by number.
     pub fn multicast_groups(&self) -> Vec<(u32, Vec<Replica>)> {
         let groups = self.state.iter().flat_map(|s| &s.multicast);
-        groups.map(|(&id, replicas)| (id, replicas.clone())).collect()
+        groups
+            .map(|(&id, replicas)| (id, replicas.clone()))
+            .collect()
     }
 
     /// Adds a clone session.
@@ -122,13 +124,19 @@ impl Switch {
 
     /// All clone sessions, by number.
     pub fn clone_sessions(&self) -> Vec<CloneSession> {
-        self.state.iter().flat_map(|s| s.clones.values().cloned()).collect()
+        self.state
+            .iter()
+            .flat_map(|s| s.clones.values().cloned())
+            .collect()
     }
 
     /// Takes the digest messages sent since the last call. At most
     /// [`crate::SwitchConfig::digest_limit`] are kept; later ones are dropped
     /// and counted.
     pub fn take_digests(&mut self) -> Vec<DigestMessage> {
-        self.state.as_mut().map(|s| std::mem::take(&mut s.digests)).unwrap_or_default()
+        self.state
+            .as_mut()
+            .map(|s| std::mem::take(&mut s.digests))
+            .unwrap_or_default()
     }
 }

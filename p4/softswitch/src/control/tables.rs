@@ -15,7 +15,10 @@ fn info(program: &Program, table: TableId) -> Result<&TableInfo> {
     program
         .tables()
         .get(table.index())
-        .ok_or(ControlError::UnknownId { kind: "table", id: table.0 })
+        .ok_or(ControlError::UnknownId {
+            kind: "table",
+            id: table.0,
+        })
 }
 
 fn check_priority(info: &TableInfo, priority: i32) -> Result<()> {
@@ -24,13 +27,26 @@ fn check_priority(info: &TableInfo, priority: i32) -> Result<()> {
         (true, _) => "an entry needs a priority of at least 1",
         (false, _) => "its entries have no priority; give 0",
     };
-    Err(ControlError::BadPriority { table: info.name.clone(), why })
+    Err(ControlError::BadPriority {
+        table: info.name.clone(),
+        why,
+    })
 }
 
-fn encode(program: &Program, table: TableId, key: &[MatchField], priority: i32) -> Result<EntryKey> {
+fn encode(
+    program: &Program,
+    table: TableId,
+    key: &[MatchField],
+    priority: i32,
+) -> Result<EntryKey> {
     let info = info(program, table)?;
     let mut encoded = EntryKey::default();
-    key::encode(info, &program.parts.tables[table.index()], key, &mut encoded)?;
+    key::encode(
+        info,
+        &program.parts.tables[table.index()],
+        key,
+        &mut encoded,
+    )?;
     check_priority(info, priority)?;
     Ok(encoded)
 }
@@ -38,7 +54,10 @@ fn encode(program: &Program, table: TableId, key: &[MatchField], priority: i32) 
 fn check_handle(table: &Table, info: &TableInfo, entry: EntryHandle) -> Result<()> {
     match table.contains(entry) {
         true => Ok(()),
-        false => Err(ControlError::NotFound(format!("entry {} of {}", entry.0, info.name))),
+        false => Err(ControlError::NotFound(format!(
+            "entry {} of {}",
+            entry.0, info.name
+        ))),
     }
 }
 
@@ -54,7 +73,12 @@ fn take_action(
     info: &TableInfo,
     action: &EntryAction,
 ) -> Result<(Target, Vec<u64>)> {
-    let wrong = |why| Err(ControlError::ActionKind { table: info.name.clone(), why });
+    let wrong = |why| {
+        Err(ControlError::ActionKind {
+            table: info.name.clone(),
+            why,
+        })
+    };
     let profile = match (info.implementation, action) {
         (Implementation::Direct, EntryAction::Call(call)) => {
             let data = encode_call(program, &info.name, &info.actions, call)?;
@@ -73,7 +97,10 @@ fn take_action(
     };
     let profile_info = &program.profiles()[profile.index()];
     let missing = |what: &str, id: u32| {
-        Err(ControlError::NotFound(format!("{what} {id} of {}", profile_info.name)))
+        Err(ControlError::NotFound(format!(
+            "{what} {id} of {}",
+            profile_info.name
+        )))
     };
     let own = &mut state.profiles[profile.index()];
     match action {
@@ -100,13 +127,18 @@ fn take_action(
             for choice in choices {
                 encode_call(program, &info.name, &info.actions, &choice.call)?;
                 if choice.weight == 0 {
-                    return Err(ControlError::Invalid("a weight must be at least 1".to_owned()));
+                    return Err(ControlError::Invalid(
+                        "a weight must be at least 1".to_owned(),
+                    ));
                 }
             }
             let room = profile_info.size.saturating_sub(own.member_count());
             if profile_info.size > 0 && choices.len() > room {
                 let what = format!("action selector {}", profile_info.name);
-                return Err(ControlError::Full { what, size: profile_info.size });
+                return Err(ControlError::Full {
+                    what,
+                    size: profile_info.size,
+                });
             }
             let words = |choice: &super::WeightedCall| {
                 encode_call(program, &info.name, &info.actions, &choice.call).unwrap_or_default()
@@ -156,17 +188,24 @@ fn action_of(
     match target {
         Target::Free => None,
         Target::Action(action) => Some(EntryAction::Call(decode_call(program, action, data))),
-        Target::Member(number) => {
-            profile?.member(number)?.id.map(EntryAction::Member)
-        }
+        Target::Member(number) => profile?.member(number)?.id.map(EntryAction::Member),
         Target::Group(number) => profile?.group(number)?.id.map(EntryAction::Group),
         Target::OneShot(number) => {
             let profile = profile?;
-            let choices = profile.group(number)?.members.iter().filter_map(|&(m, weight, watch_port)| {
-                let member = profile.member(m)?;
-                let call = decode_call(program, member.action, &member.data);
-                Some(super::WeightedCall { call, weight, watch_port })
-            });
+            let choices =
+                profile
+                    .group(number)?
+                    .members
+                    .iter()
+                    .filter_map(|&(m, weight, watch_port)| {
+                        let member = profile.member(m)?;
+                        let call = decode_call(program, member.action, &member.data);
+                        Some(super::WeightedCall {
+                            call,
+                            weight,
+                            watch_port,
+                        })
+                    });
             Some(EntryAction::OneShot(choices.collect()))
         }
     }
@@ -207,10 +246,16 @@ impl Switch {
         check_timeout(info, entry.idle_timeout)?;
         let own = &state.tables[table.index()];
         if own.find_same(&key, entry.priority).is_some() {
-            return Err(ControlError::Exists(format!("an entry with this key in {}", info.name)));
+            return Err(ControlError::Exists(format!(
+                "an entry with this key in {}",
+                info.name
+            )));
         }
         if own.len() >= info.size && !info.const_entries {
-            return Err(ControlError::Full { what: format!("table {}", info.name), size: info.size });
+            return Err(ControlError::Full {
+                what: format!("table {}", info.name),
+                size: info.size,
+            });
         }
         let (target, data) = take_action(program, state, info, &entry.action)?;
         let own = &mut state.tables[table.index()];
@@ -238,7 +283,9 @@ impl Switch {
         let key = encode(program, table, &entry.key, entry.priority)?;
         check_timeout(info, entry.idle_timeout)?;
         let own = &state.tables[table.index()];
-        let handle = own.find_same(&key, entry.priority).ok_or_else(|| not_found(info))?;
+        let handle = own
+            .find_same(&key, entry.priority)
+            .ok_or_else(|| not_found(info))?;
         let before = own.target(handle.0);
         let (target, data) = take_action(program, state, info, &entry.action)?;
         release(state, info, before);
@@ -264,7 +311,9 @@ impl Switch {
         check_mutable(info)?;
         let key = encode(program, table, key, priority)?;
         let own = &mut state.tables[table.index()];
-        let handle = own.find_same(&key, priority).ok_or_else(|| not_found(info))?;
+        let handle = own
+            .find_same(&key, priority)
+            .ok_or_else(|| not_found(info))?;
         let before = own.target(handle.0);
         own.remove(handle);
         release(state, info, before);
@@ -376,7 +425,10 @@ impl Switch {
         let (program, _) = self.both()?;
         let info = info(program, table)?;
         match info.const_default {
-            true => Err(ControlError::Const(format!("the default action of {} is const", info.name))),
+            true => Err(ControlError::Const(format!(
+                "the default action of {} is const",
+                info.name
+            ))),
             false => self.reset_default(table),
         }
     }
@@ -439,7 +491,10 @@ impl Switch {
         match own.meters.get_mut(entry.0 as usize) {
             Some(meter) => meter.configure(config),
             None => {
-                return Err(ControlError::Invalid(format!("{} has no direct meter", info.name)));
+                return Err(ControlError::Invalid(format!(
+                    "{} has no direct meter",
+                    info.name
+                )));
             }
         }
         Ok(())
@@ -482,14 +537,20 @@ fn set_default(
 
 fn check_mutable(info: &TableInfo) -> Result<()> {
     match info.const_entries {
-        true => Err(ControlError::Const(format!("the entries of {} are const", info.name))),
+        true => Err(ControlError::Const(format!(
+            "the entries of {} are const",
+            info.name
+        ))),
         false => Ok(()),
     }
 }
 
 fn check_timeout(info: &TableInfo, timeout: u64) -> Result<()> {
     match timeout > 0 && !info.idle_timeout {
-        true => Err(ControlError::Invalid(format!("{} has no idle timeouts", info.name))),
+        true => Err(ControlError::Invalid(format!(
+            "{} has no idle timeouts",
+            info.name
+        ))),
         false => Ok(()),
     }
 }

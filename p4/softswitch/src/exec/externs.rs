@@ -135,8 +135,13 @@ impl Run<'_> {
         let call = self.program.parts.hashes[at(x)];
         let Machine { frame, bytes, .. } = &mut *self.machine;
         let calculation = &self.program.parts.calculations[at(call.calculation)];
-        let hash =
-            calc::evaluate(calculation, frame, self.packet, bytes, &mut self.state.random);
+        let hash = calc::evaluate(
+            calculation,
+            frame,
+            self.packet,
+            bytes,
+            &mut self.state.random,
+        );
         let max = frame[at(call.max)].max(1);
         frame[at(d)] = frame[at(call.base)].wrapping_add(hash % max);
     }
@@ -145,8 +150,13 @@ impl Run<'_> {
         let checksum = &self.program.parts.checksums[at(x)];
         let calculation = &self.program.parts.calculations[at(checksum.calculation)];
         let Machine { frame, bytes, .. } = &mut *self.machine;
-        let value =
-            calc::evaluate(calculation, frame, self.packet, bytes, &mut self.state.random);
+        let value = calc::evaluate(
+            calculation,
+            frame,
+            self.packet,
+            bytes,
+            &mut self.state.random,
+        );
         let value = value & crate::program::code::ones(checksum.bits);
         match verify {
             true if frame[at(checksum.slot)] != value => self.requests.checksum_error = true,
@@ -160,9 +170,10 @@ impl Run<'_> {
             return;
         }
         let call = &self.program.parts.logs[at(x)];
-        let mut args = call.args.iter().map(|&(slot, n)| {
-            Value::from_limbs(&self.machine.frame[at(slot)..][..usize::from(n)])
-        });
+        let mut args = call
+            .args
+            .iter()
+            .map(|&(slot, n)| Value::from_limbs(&self.machine.frame[at(slot)..][..usize::from(n)]));
         let mut message = String::new();
         let mut pieces = call.format.split("{}");
         message.push_str(pieces.next().unwrap_or_default());
@@ -191,7 +202,11 @@ impl Run<'_> {
                 self.extract_next(stack, 0, Some(bits))
             }
             Ins::ExtractUnionNext { stack, member } => self.extract_next(stack, member, None),
-            Ins::ExtractUnionNextVl { stack, member, bits } => {
+            Ins::ExtractUnionNextVl {
+                stack,
+                member,
+                bits,
+            } => {
                 let bits = frame[at(bits)];
                 self.extract_next(stack, member.into(), Some(bits))
             }
@@ -347,7 +362,10 @@ fn select_wide(select: &Select, frame: &Frame, state: &State) -> Pc {
             Case::Word { .. } => continue,
             Case::Wide { value, mask, to } => {
                 let key = key_words(&select.parts, frame);
-                (key.zip(mask).map(|(k, m)| k & m).eq(value.iter().copied()), to)
+                (
+                    key.zip(mask).map(|(k, m)| k & m).eq(value.iter().copied()),
+                    to,
+                )
             }
             Case::Set { set, mask, to } => (in_set(select, frame, state, *set, mask), to),
         };
@@ -377,24 +395,31 @@ fn in_set(
 ) -> bool {
     let all = u64::MAX;
     let under = |i: usize| mask.as_ref().and_then(|m| m.get(i).copied()).unwrap_or(all);
-    state.value_sets[at(set)].matches.iter().any(|member: &SetMatch| {
-        let mut words = key_words(&select.parts, frame).enumerate();
-        let exact = words.all(|(i, word)| {
-            let mask = under(i) & member.mask.get(i).copied().unwrap_or(all);
-            let value = member.value.get(i).copied().unwrap_or(0);
-            (word ^ value) & mask == 0
-        });
-        exact && in_ranges(select, frame, member)
-    })
+    state.value_sets[at(set)]
+        .matches
+        .iter()
+        .any(|member: &SetMatch| {
+            let mut words = key_words(&select.parts, frame).enumerate();
+            let exact = words.all(|(i, word)| {
+                let mask = under(i) & member.mask.get(i).copied().unwrap_or(all);
+                let value = member.value.get(i).copied().unwrap_or(0);
+                (word ^ value) & mask == 0
+            });
+            exact && in_ranges(select, frame, member)
+        })
 }
 
 fn in_ranges(select: &Select, frame: &Frame, member: &SetMatch) -> bool {
-    select.parts.iter().zip(&member.ranges).all(|(part, range)| match range {
-        None => true,
-        Some((low, high)) => {
-            let words: Vec<u64> = key_words(std::slice::from_ref(part), frame).collect();
-            let value = Value::from_limbs(&words);
-            *low <= value && value <= *high
-        }
-    })
+    select
+        .parts
+        .iter()
+        .zip(&member.ranges)
+        .all(|(part, range)| match range {
+            None => true,
+            Some((low, high)) => {
+                let words: Vec<u64> = key_words(std::slice::from_ref(part), frame).collect();
+                let value = Value::from_limbs(&words);
+                *low <= value && value <= *high
+            }
+        })
 }

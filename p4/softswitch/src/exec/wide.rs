@@ -38,7 +38,13 @@ pub(super) fn run(ins: Ins, frame: &mut Frame) -> bool {
             frame.copy_within(at(a)..at(a) + usize::from(n), at(d));
             sext(&mut frame[at(d)..][..usize::from(n)], bits);
         }
-        Ins::WExt { from, to, sign, d, a } => {
+        Ins::WExt {
+            from,
+            to,
+            sign,
+            d,
+            a,
+        } => {
             frame.copy_within(at(a)..at(a) + usize::from(from), at(d));
             let top = frame[at(d) + usize::from(from) - 1];
             let fill = if sign && top >> 63 == 1 { u64::MAX } else { 0 };
@@ -97,7 +103,9 @@ fn mask(words: &mut [u64], bits: u16) {
 /// Repeats bit `bits - 1` upwards.
 fn sext(words: &mut [u64], bits: u16) {
     let sign = usize::from(bits) - 1;
-    let negative = words.get(sign / 64).is_some_and(|w| w >> (sign % 64) & 1 == 1);
+    let negative = words
+        .get(sign / 64)
+        .is_some_and(|w| w >> (sign % 64) & 1 == 1);
     mask(words, bits);
     if negative {
         for (i, word) in words.iter_mut().enumerate() {
@@ -187,7 +195,10 @@ fn shift(frame: &mut Frame, n: u8, (d, a, b): (Slot, Slot, Slot), how: Shift) {
     from[..n].copy_from_slice(&frame[at(a)..][..n]);
     let negative = how == Shift::Arithmetic && from[n - 1] >> 63 == 1;
     let fill = if negative { u64::MAX } else { 0 };
-    let (words, bits) = (usize::try_from(by / 64).unwrap_or(usize::MAX), (by % 64) as u32);
+    let (words, bits) = (
+        usize::try_from(by / 64).unwrap_or(usize::MAX),
+        (by % 64) as u32,
+    );
     let word = |i: Option<usize>| match i {
         Some(i) if i < n => from[i],
         _ => fill,
@@ -197,12 +208,20 @@ fn shift(frame: &mut Frame, n: u8, (d, a, b): (Slot, Slot, Slot), how: Shift) {
             Shift::Left => {
                 let high = word(i.checked_sub(words));
                 let low = word(i.checked_sub(words).and_then(|i| i.checked_sub(1)));
-                if bits == 0 { high } else { high << bits | low >> (64 - bits) }
+                if bits == 0 {
+                    high
+                } else {
+                    high << bits | low >> (64 - bits)
+                }
             }
             _ => {
                 let low = word(i.checked_add(words));
                 let high = word(i.checked_add(words).and_then(|i| i.checked_add(1)));
-                if bits == 0 { low } else { low >> bits | high << (64 - bits) }
+                if bits == 0 {
+                    low
+                } else {
+                    low >> bits | high << (64 - bits)
+                }
             }
         };
     }
@@ -211,7 +230,9 @@ fn shift(frame: &mut Frame, n: u8, (d, a, b): (Slot, Slot, Slot), how: Shift) {
 /// Of two's complement numbers of the same length.
 fn compare(a: &[u64], b: &[u64]) -> Ordering {
     let top = |words: &[u64]| words.last().map_or(0, |&w| w as i64);
-    top(a).cmp(&top(b)).then_with(|| a.iter().rev().cmp(b.iter().rev()))
+    top(a)
+        .cmp(&top(b))
+        .then_with(|| a.iter().rev().cmp(b.iter().rev()))
 }
 
 fn saturate(frame: &mut Frame, n: u8, bits: u16, d: Slot, a: Slot, signed: bool) {

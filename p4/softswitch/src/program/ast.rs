@@ -36,7 +36,10 @@ pub(super) enum HeaderRef {
         index: Box<Ex>,
     },
     /// Member `member` of the last element of a (union) stack.
-    Last { stack: StackRef, member: u16 },
+    Last {
+        stack: StackRef,
+        member: u16,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -244,7 +247,11 @@ impl Names {
             if op == "-" && json.get("left").is_none_or(|l| l.is_null()) {
                 return Ok(Ex::Unary(Unary::Negate, Box::new(side("right")?)));
             }
-            return Ok(Ex::Binary(binary, Box::new(side("left")?), Box::new(side("right")?)));
+            return Ok(Ex::Binary(
+                binary,
+                Box::new(side("left")?),
+                Box::new(side("right")?),
+            ));
         }
         if let Some(unary) = unary(op) {
             return Ok(Ex::Unary(unary, Box::new(side("right")?)));
@@ -266,7 +273,10 @@ impl Names {
                     stack,
                     index: Box::new(side("right")?),
                 }),
-                _ => Err(invalid(place, "a union index into something not a union stack")),
+                _ => Err(invalid(
+                    place,
+                    "a union index into something not a union stack",
+                )),
             },
             "access_union_header" => {
                 let member = json.get("right").and_then(|r| r.as_u64()).unwrap_or(0);
@@ -318,9 +328,10 @@ impl Names {
         match field.cmp(&layout.fields.len()) {
             std::cmp::Ordering::Less => Ok(Ex::Get(header, Part::Field(field as u16))),
             std::cmp::Ordering::Equal => Ok(Ex::Get(header, Part::Valid)),
-            std::cmp::Ordering::Greater => {
-                Err(invalid(place, format!("{} has no field {field}", layout.name)))
-            }
+            std::cmp::Ordering::Greater => Err(invalid(
+                place,
+                format!("{} has no field {field}", layout.name),
+            )),
         }
     }
 }

@@ -43,7 +43,12 @@ impl Terms {
         let mut end = 0;
         let mut terms = Vec::new();
         for input in &calculation.input {
-            let Input::Field { slot, bits: bits @ 1..=48, valid } = *input else {
+            let Input::Field {
+                slot,
+                bits: bits @ 1..=48,
+                valid,
+            } = *input
+            else {
                 return None;
             };
             if *common.get_or_insert(valid) != valid {
@@ -51,9 +56,16 @@ impl Terms {
             }
             end += bits;
             let shift = (end.wrapping_neg() % 16) as u8;
-            terms.push(Term { slot, shift, bits: bits as u8 });
+            terms.push(Term {
+                slot,
+                shift,
+                bits: bits as u8,
+            });
         }
-        Some(Terms { valid: common?, terms: terms.into() })
+        Some(Terms {
+            valid: common?,
+            terms: terms.into(),
+        })
     }
 }
 
@@ -65,8 +77,14 @@ pub(crate) enum Input {
         valid: Option<Slot>,
     },
     /// A varbit field: its length is in the word before.
-    Varbit { slot: Slot, valid: Slot },
-    Constant { words: Box<[u64]>, bits: u32 },
+    Varbit {
+        slot: Slot,
+        valid: Slot,
+    },
+    Constant {
+        words: Box<[u64]>,
+        bits: u32,
+    },
 }
 
 /// Where a checksum goes, or is compared with.
@@ -85,15 +103,24 @@ pub(super) fn compile(
     let place = format!("calculation {name}");
     let algorithm = Algorithm::by_name(algorithm)
         .ok_or_else(|| unsupported(&place, format!("hash algorithm {algorithm}")))?;
-    let mut calculation =
-        Calculation { algorithm, input: Vec::new(), payload: false, terms: None };
+    let mut calculation = Calculation {
+        algorithm,
+        input: Vec::new(),
+        payload: false,
+        terms: None,
+    };
     for piece in input {
-        let kind = piece.get("type").and_then(|t| t.as_str()).unwrap_or_default();
+        let kind = piece
+            .get("type")
+            .and_then(|t| t.as_str())
+            .unwrap_or_default();
         match kind {
             "payload" => calculation.payload = true,
             "hexstr" => calculation.input.push(constant(piece, &place)?),
             "header" => {
-                let value = piece.get("value").ok_or_else(|| invalid(&place, "no header"))?;
+                let value = piece
+                    .get("value")
+                    .ok_or_else(|| invalid(&place, "no header"))?;
                 let header = names.layout.header(text(value, &place)?, &place)?;
                 let fields = names.layout.headers[usize::from(header)].fields.len();
                 let parts = (0..fields).map(|f| input_field(names, header, f as u16));
@@ -112,7 +139,9 @@ pub(super) fn compile(
 }
 
 fn constant(piece: &Json, place: &str) -> Result<Input, LoadError> {
-    let value = piece.get("value").ok_or_else(|| invalid(place, "a constant has no value"))?;
+    let value = piece
+        .get("value")
+        .ok_or_else(|| invalid(place, "a constant has no value"))?;
     let number = Number::parse(text(value, place)?, place)?;
     let bits = piece
         .get("bitwidth")
@@ -120,14 +149,20 @@ fn constant(piece: &Json, place: &str) -> Result<Input, LoadError> {
         .filter(|b| (1..=16_000).contains(b))
         .ok_or_else(|| invalid(place, "a constant has no bitwidth from 1 to 16000"))?;
     let words = number.words(limbs(bits as u32)).into();
-    Ok(Input::Constant { words, bits: bits as u32 })
+    Ok(Input::Constant {
+        words,
+        bits: bits as u32,
+    })
 }
 
 fn input_field(names: &Names, header: u16, field: u16) -> Input {
     let layout = &names.layout.headers[usize::from(header)];
     let field = &layout.fields[usize::from(field)];
     match field.varbit {
-        true => Input::Varbit { slot: field.slot, valid: layout.valid },
+        true => Input::Varbit {
+            slot: field.slot,
+            valid: layout.valid,
+        },
         false => Input::Field {
             slot: field.slot,
             bits: field.bits,

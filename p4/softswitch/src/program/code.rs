@@ -17,141 +17,523 @@ pub(crate) type Pc = u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ins {
     // One word.
-    Mov { d: Slot, a: Slot },
-    Mask { d: Slot, a: Slot, bits: u8 },
-    Sext { d: Slot, a: Slot, bits: u8 },
-    Add { d: Slot, a: Slot, b: Slot, bits: u8 },
-    Sub { d: Slot, a: Slot, b: Slot, bits: u8 },
-    Mul { d: Slot, a: Slot, b: Slot, bits: u8 },
-    DivU { d: Slot, a: Slot, b: Slot },
-    RemU { d: Slot, a: Slot, b: Slot },
-    And { d: Slot, a: Slot, b: Slot },
-    Or { d: Slot, a: Slot, b: Slot },
-    Xor { d: Slot, a: Slot, b: Slot },
-    Not { d: Slot, a: Slot, bits: u8 },
-    Shl { d: Slot, a: Slot, b: Slot, bits: u8 },
-    ShlImm { d: Slot, a: Slot, by: u8, bits: u8 },
-    ShrU { d: Slot, a: Slot, b: Slot },
-    ShrS { d: Slot, a: Slot, b: Slot },
+    Mov {
+        d: Slot,
+        a: Slot,
+    },
+    Mask {
+        d: Slot,
+        a: Slot,
+        bits: u8,
+    },
+    Sext {
+        d: Slot,
+        a: Slot,
+        bits: u8,
+    },
+    Add {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        bits: u8,
+    },
+    Sub {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        bits: u8,
+    },
+    Mul {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        bits: u8,
+    },
+    DivU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    RemU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    And {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Or {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Xor {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Not {
+        d: Slot,
+        a: Slot,
+        bits: u8,
+    },
+    Shl {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        bits: u8,
+    },
+    ShlImm {
+        d: Slot,
+        a: Slot,
+        by: u8,
+        bits: u8,
+    },
+    ShrU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    ShrS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
     /// Shift right, then truncate: a slice.
-    Slice { d: Slot, a: Slot, by: u8, bits: u8 },
-    ShrSImm { d: Slot, a: Slot, by: u8 },
-    Eq { d: Slot, a: Slot, b: Slot },
-    Ne { d: Slot, a: Slot, b: Slot },
-    LtU { d: Slot, a: Slot, b: Slot },
-    LeU { d: Slot, a: Slot, b: Slot },
-    LtS { d: Slot, a: Slot, b: Slot },
-    LeS { d: Slot, a: Slot, b: Slot },
-    NonZero { d: Slot, a: Slot },
-    NotBool { d: Slot, a: Slot },
-    UsatU { d: Slot, a: Slot, bits: u8 },
-    UsatS { d: Slot, a: Slot, bits: u8 },
-    SatS { d: Slot, a: Slot, bits: u8 },
+    Slice {
+        d: Slot,
+        a: Slot,
+        by: u8,
+        bits: u8,
+    },
+    ShrSImm {
+        d: Slot,
+        a: Slot,
+        by: u8,
+    },
+    Eq {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Ne {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LtU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LeU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LtS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LeS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    NonZero {
+        d: Slot,
+        a: Slot,
+    },
+    NotBool {
+        d: Slot,
+        a: Slot,
+    },
+    UsatU {
+        d: Slot,
+        a: Slot,
+        bits: u8,
+    },
+    UsatS {
+        d: Slot,
+        a: Slot,
+        bits: u8,
+    },
+    SatS {
+        d: Slot,
+        a: Slot,
+        bits: u8,
+    },
 
     // Several words.
-    WMov { n: u8, d: Slot, a: Slot },
+    WMov {
+        n: u8,
+        d: Slot,
+        a: Slot,
+    },
     /// Truncates to the low `bits` of `n` words.
-    WMask { n: u8, bits: u16, d: Slot, a: Slot },
-    WSext { n: u8, bits: u16, d: Slot, a: Slot },
+    WMask {
+        n: u8,
+        bits: u16,
+        d: Slot,
+        a: Slot,
+    },
+    WSext {
+        n: u8,
+        bits: u16,
+        d: Slot,
+        a: Slot,
+    },
     /// Extends `from` words to `to`; `sign` repeats the sign bit.
-    WExt { from: u8, to: u8, sign: bool, d: Slot, a: Slot },
-    WAdd { n: u8, d: Slot, a: Slot, b: Slot },
-    WSub { n: u8, d: Slot, a: Slot, b: Slot },
-    WMul { n: u8, d: Slot, a: Slot, b: Slot },
-    WDivU { n: u8, d: Slot, a: Slot, b: Slot },
-    WRemU { n: u8, d: Slot, a: Slot, b: Slot },
-    WAnd { n: u8, d: Slot, a: Slot, b: Slot },
-    WOr { n: u8, d: Slot, a: Slot, b: Slot },
-    WXor { n: u8, d: Slot, a: Slot, b: Slot },
-    WNot { n: u8, d: Slot, a: Slot },
+    WExt {
+        from: u8,
+        to: u8,
+        sign: bool,
+        d: Slot,
+        a: Slot,
+    },
+    WAdd {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WSub {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WMul {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WDivU {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WRemU {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WAnd {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WOr {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WXor {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WNot {
+        n: u8,
+        d: Slot,
+        a: Slot,
+    },
     /// The amount `b` is one unsigned word.
-    WShl { n: u8, d: Slot, a: Slot, b: Slot },
-    WShrU { n: u8, d: Slot, a: Slot, b: Slot },
-    WShrS { n: u8, d: Slot, a: Slot, b: Slot },
-    WEq { n: u8, d: Slot, a: Slot, b: Slot },
-    WNe { n: u8, d: Slot, a: Slot, b: Slot },
+    WShl {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WShrU {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WShrS {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WEq {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WNe {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
     /// Signed comparison.
-    WLt { n: u8, d: Slot, a: Slot, b: Slot },
-    WLe { n: u8, d: Slot, a: Slot, b: Slot },
-    WNonZero { n: u8, d: Slot, a: Slot },
+    WLt {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WLe {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WNonZero {
+        n: u8,
+        d: Slot,
+        a: Slot,
+    },
     /// Saturates signed `n` words to unsigned `bits`.
-    WUsat { n: u8, bits: u16, d: Slot, a: Slot },
+    WUsat {
+        n: u8,
+        bits: u16,
+        d: Slot,
+        a: Slot,
+    },
     /// Saturates signed `n` words to signed `bits`.
-    WSat { n: u8, bits: u16, d: Slot, a: Slot },
+    WSat {
+        n: u8,
+        bits: u16,
+        d: Slot,
+        a: Slot,
+    },
 
     // Elements of arrays of headers: `x` names an [`Indexed`].
-    LoadAt { d: Slot, index: Slot, x: u16 },
-    StoreAt { index: Slot, a: Slot, x: u16 },
+    LoadAt {
+        d: Slot,
+        index: Slot,
+        x: u16,
+    },
+    StoreAt {
+        index: Slot,
+        a: Slot,
+        x: u16,
+    },
 
     // Control.
-    Jump { to: Pc },
-    JumpIfZero { a: Slot, to: Pc },
-    JumpIfNotZero { a: Slot, to: Pc },
-    JumpEq { a: Slot, b: Slot, to: u16 },
-    JumpNe { a: Slot, b: Slot, to: u16 },
-    JumpLtU { a: Slot, b: Slot, to: u16 },
-    JumpLeU { a: Slot, b: Slot, to: u16 },
-    JumpLtS { a: Slot, b: Slot, to: u16 },
-    JumpLeS { a: Slot, b: Slot, to: u16 },
+    Jump {
+        to: Pc,
+    },
+    JumpIfZero {
+        a: Slot,
+        to: Pc,
+    },
+    JumpIfNotZero {
+        a: Slot,
+        to: Pc,
+    },
+    JumpEq {
+        a: Slot,
+        b: Slot,
+        to: u16,
+    },
+    JumpNe {
+        a: Slot,
+        b: Slot,
+        to: u16,
+    },
+    JumpLtU {
+        a: Slot,
+        b: Slot,
+        to: u16,
+    },
+    JumpLeU {
+        a: Slot,
+        b: Slot,
+        to: u16,
+    },
+    JumpLtS {
+        a: Slot,
+        b: Slot,
+        to: u16,
+    },
+    JumpLeS {
+        a: Slot,
+        b: Slot,
+        to: u16,
+    },
     /// Looks the table up and runs the action; continues at the table's next.
-    Apply { table: u16 },
+    Apply {
+        table: u16,
+    },
     /// Runs an action and comes back.
-    Call { action: u16 },
+    Call {
+        action: u16,
+    },
     /// Ends an action.
     Return,
     /// Ends a pipeline or the parser.
     Halt,
 
     // Headers. `h` and `u` index the program's headers.
-    AddHeader { h: u16 },
-    RemoveHeader { h: u16 },
-    CopyHeader { d: u16, s: u16 },
-    HeaderEq { d: Slot, a: u16, b: u16 },
+    AddHeader {
+        h: u16,
+    },
+    RemoveHeader {
+        h: u16,
+    },
+    CopyHeader {
+        d: u16,
+        s: u16,
+    },
+    HeaderEq {
+        d: Slot,
+        a: u16,
+        b: u16,
+    },
     // Of elements of stacks: `x` names the [`Indexed`] of their validity.
-    AddHeaderAt { x: u16, index: Slot },
-    RemoveHeaderAt { x: u16, index: Slot },
-    CopyFromHeaderAt { d: u16, x: u16, index: Slot },
-    CopyToHeaderAt { x: u16, s: u16, index: Slot },
-    Push { stack: u16, count: Slot },
-    Pop { stack: u16, count: Slot },
-    AssignVl { d: Slot, a: Slot, n: u8 },
+    AddHeaderAt {
+        x: u16,
+        index: Slot,
+    },
+    RemoveHeaderAt {
+        x: u16,
+        index: Slot,
+    },
+    CopyFromHeaderAt {
+        d: u16,
+        x: u16,
+        index: Slot,
+    },
+    CopyToHeaderAt {
+        x: u16,
+        s: u16,
+        index: Slot,
+    },
+    Push {
+        stack: u16,
+        count: Slot,
+    },
+    Pop {
+        stack: u16,
+        count: Slot,
+    },
+    AssignVl {
+        d: Slot,
+        a: Slot,
+        n: u8,
+    },
 
     // Parser.
-    Extract { h: u16 },
-    ExtractVl { h: u16, bits: Slot },
-    ExtractNext { stack: u16 },
-    ExtractNextVl { stack: u16, bits: Slot },
-    ExtractUnionNext { stack: u16, member: u16 },
-    ExtractUnionNextVl { stack: u16, member: u8, bits: Slot },
-    Advance { bits: Slot },
+    Extract {
+        h: u16,
+    },
+    ExtractVl {
+        h: u16,
+        bits: Slot,
+    },
+    ExtractNext {
+        stack: u16,
+    },
+    ExtractNextVl {
+        stack: u16,
+        bits: Slot,
+    },
+    ExtractUnionNext {
+        stack: u16,
+        member: u16,
+    },
+    ExtractUnionNextVl {
+        stack: u16,
+        member: u8,
+        bits: Slot,
+    },
+    Advance {
+        bits: Slot,
+    },
     /// `width` bits, `offset` bits ahead of the cursor.
-    Lookahead { d: Slot, offset: u16, width: u16 },
-    Verify { cond: Slot, error: Slot },
-    Select { select: u16 },
+    Lookahead {
+        d: Slot,
+        offset: u16,
+        width: u16,
+    },
+    Verify {
+        cond: Slot,
+        error: Slot,
+    },
+    Select {
+        select: u16,
+    },
     /// To the next parser state; counted, like `Select`, to end endless loops.
-    Goto { to: Pc },
+    Goto {
+        to: Pc,
+    },
 
     // Externs.
-    RegisterRead { d: Slot, register: u16, index: Slot },
-    RegisterWrite { register: u16, index: Slot, a: Slot },
-    Count { counter: u16, index: Slot },
-    Meter { d: Slot, meter: u16, index: Slot },
+    RegisterRead {
+        d: Slot,
+        register: u16,
+        index: Slot,
+    },
+    RegisterWrite {
+        register: u16,
+        index: Slot,
+        a: Slot,
+    },
+    Count {
+        counter: u16,
+        index: Slot,
+    },
+    Meter {
+        d: Slot,
+        meter: u16,
+        index: Slot,
+    },
     /// `d = base + hash % max`; `d` is one word, not truncated.
-    Hash { d: Slot, x: u16 },
-    Random { d: Slot, lo: Slot, hi: Slot },
-    Digest { digest: u16 },
-    Clone { session: Slot, list: u16 },
-    Resubmit { list: u16 },
-    Recirculate { list: u16 },
-    Truncate { a: Slot },
+    Hash {
+        d: Slot,
+        x: u16,
+    },
+    Random {
+        d: Slot,
+        lo: Slot,
+        hi: Slot,
+    },
+    Digest {
+        digest: u16,
+    },
+    Clone {
+        session: Slot,
+        list: u16,
+    },
+    Resubmit {
+        list: u16,
+    },
+    Recirculate {
+        list: u16,
+    },
+    Truncate {
+        a: Slot,
+    },
     MarkToDrop,
-    Assert { a: Slot },
-    Log { x: u16 },
+    Assert {
+        a: Slot,
+    },
+    Log {
+        x: u16,
+    },
     Exit,
 
     // Checksums.
-    VerifyChecksum { x: u16 },
-    UpdateChecksum { x: u16 },
+    VerifyChecksum {
+        x: u16,
+    },
+    UpdateChecksum {
+        x: u16,
+    },
 }
 
 /// A field at the same place in each element of a header array.
@@ -189,8 +571,12 @@ impl Ins {
         use Ins::*;
         match self {
             Jump { to } | JumpIfZero { to, .. } | JumpIfNotZero { to, .. } => Some(to),
-            JumpEq { to, .. } | JumpNe { to, .. } | JumpLtU { to, .. } | JumpLeU { to, .. }
-            | JumpLtS { to, .. } | JumpLeS { to, .. } => Some(to.into()),
+            JumpEq { to, .. }
+            | JumpNe { to, .. }
+            | JumpLtU { to, .. }
+            | JumpLeU { to, .. }
+            | JumpLtS { to, .. }
+            | JumpLeS { to, .. } => Some(to.into()),
             _ => None,
         }
     }
@@ -217,14 +603,41 @@ impl Ins {
     pub(crate) fn destination(&mut self) -> Option<&mut Slot> {
         use Ins::*;
         match self {
-            Mov { d, .. } | Mask { d, .. } | Sext { d, .. } | Add { d, .. } | Sub { d, .. }
-            | Mul { d, .. } | DivU { d, .. } | RemU { d, .. } | And { d, .. } | Or { d, .. }
-            | Xor { d, .. } | Not { d, .. } | Shl { d, .. } | ShlImm { d, .. } | ShrU { d, .. }
-            | ShrS { d, .. } | Slice { d, .. } | ShrSImm { d, .. } | Eq { d, .. } | Ne { d, .. }
-            | LtU { d, .. } | LeU { d, .. } | LtS { d, .. } | LeS { d, .. } | NonZero { d, .. }
-            | NotBool { d, .. } | UsatU { d, .. } | UsatS { d, .. } | SatS { d, .. }
-            | WEq { d, .. } | WNe { d, .. } | WLt { d, .. } | WLe { d, .. }
-            | WNonZero { d, .. } | HeaderEq { d, .. } => Some(d),
+            Mov { d, .. }
+            | Mask { d, .. }
+            | Sext { d, .. }
+            | Add { d, .. }
+            | Sub { d, .. }
+            | Mul { d, .. }
+            | DivU { d, .. }
+            | RemU { d, .. }
+            | And { d, .. }
+            | Or { d, .. }
+            | Xor { d, .. }
+            | Not { d, .. }
+            | Shl { d, .. }
+            | ShlImm { d, .. }
+            | ShrU { d, .. }
+            | ShrS { d, .. }
+            | Slice { d, .. }
+            | ShrSImm { d, .. }
+            | Eq { d, .. }
+            | Ne { d, .. }
+            | LtU { d, .. }
+            | LeU { d, .. }
+            | LtS { d, .. }
+            | LeS { d, .. }
+            | NonZero { d, .. }
+            | NotBool { d, .. }
+            | UsatU { d, .. }
+            | UsatS { d, .. }
+            | SatS { d, .. }
+            | WEq { d, .. }
+            | WNe { d, .. }
+            | WLt { d, .. }
+            | WLe { d, .. }
+            | WNonZero { d, .. }
+            | HeaderEq { d, .. } => Some(d),
             _ => None,
         }
     }

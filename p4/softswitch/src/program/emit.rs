@@ -215,12 +215,22 @@ impl<'a> Emitter<'a> {
         let n = to.limbs();
         if n > 1 && value.limbs() < n {
             let (from, to_words) = (value.limbs() as u8, n as u8);
-            self.emit(Ins::WExt { from, to: to_words, sign: value.signed, d: to.slot, a: value.slot });
+            self.emit(Ins::WExt {
+                from,
+                to: to_words,
+                sign: value.signed,
+                d: to.slot,
+                a: value.slot,
+            });
             return Ok(());
         }
         if n > 1 {
             let a = value.slot;
-            self.emit(Ins::WMov { n: n as u8, d: to.slot, a });
+            self.emit(Ins::WMov {
+                n: n as u8,
+                d: to.slot,
+                a,
+            });
             return Ok(());
         }
         if self.fresh == Some(value.slot)
@@ -230,7 +240,10 @@ impl<'a> Emitter<'a> {
             self.fresh = None;
             return Ok(());
         }
-        self.emit(Ins::Mov { d: to.slot, a: value.slot });
+        self.emit(Ins::Mov {
+            d: to.slot,
+            a: value.slot,
+        });
         Ok(())
     }
 
@@ -240,22 +253,43 @@ impl<'a> Emitter<'a> {
             return Ok(value);
         }
         if bits <= 64 {
-            return self.op(bits, false, |d| Ins::Mask { d, a: value.slot, bits: bits as u8 });
+            return self.op(bits, false, |d| Ins::Mask {
+                d,
+                a: value.slot,
+                bits: bits as u8,
+            });
         }
         let a = self.words(value, limbs(bits))?;
-        self.wide(bits, false, |n, d| Ins::WMask { n, bits: bits as u16, d, a })
+        self.wide(bits, false, |n, d| Ins::WMask {
+            n,
+            bits: bits as u16,
+            d,
+            a,
+        })
     }
 
     /// The value in two's complement of `bits`.
     fn sign_extend(&mut self, value: Operand, bits: u32) -> Result<Operand, LoadError> {
         if value.signed && value.bits <= bits || !value.signed && value.bits < bits {
-            return Ok(Operand { signed: value.signed, ..value });
+            return Ok(Operand {
+                signed: value.signed,
+                ..value
+            });
         }
         if bits <= 64 {
-            return self.op(bits, true, |d| Ins::Sext { d, a: value.slot, bits: bits as u8 });
+            return self.op(bits, true, |d| Ins::Sext {
+                d,
+                a: value.slot,
+                bits: bits as u8,
+            });
         }
         let a = self.words(value, limbs(bits))?;
-        self.wide(bits, true, |n, d| Ins::WSext { n, bits: bits as u16, d, a })
+        self.wide(bits, true, |n, d| Ins::WSext {
+            n,
+            bits: bits as u16,
+            d,
+            a,
+        })
     }
 
     /// Compiles an expression. With a demand of k, only the low k bits of the
@@ -275,8 +309,16 @@ impl<'a> Emitter<'a> {
                 let index = self.narrow(index)?;
                 let bits = self.names.register_widths[usize::from(*register)];
                 let d = self.temp(limbs(bits))?;
-                self.emit(Ins::RegisterRead { d, register: *register, index });
-                Ok(Operand { slot: d, bits, signed: false })
+                self.emit(Ins::RegisterRead {
+                    d,
+                    register: *register,
+                    index,
+                });
+                Ok(Operand {
+                    slot: d,
+                    bits,
+                    signed: false,
+                })
             }
             Ex::Union(union) => self.union_valid(*union),
             Ex::Unary(op, right) => self.unary(*op, right, demand),
@@ -302,11 +344,19 @@ impl<'a> Emitter<'a> {
                     *last &= super::code::ones(rest as u8);
                 }
                 let slot = self.constant(words)?;
-                Ok(Operand { slot, bits: k, signed: false })
+                Ok(Operand {
+                    slot,
+                    bits: k,
+                    signed: false,
+                })
             }
             _ => {
                 let slot = self.constant(number.words(limbs(bits)))?;
-                Ok(Operand { slot, bits, signed: negative })
+                Ok(Operand {
+                    slot,
+                    bits,
+                    signed: negative,
+                })
             }
         }
     }
@@ -316,18 +366,34 @@ impl<'a> Emitter<'a> {
             return Err(self.unsupported(format!("a lookahead of {width} bits")));
         }
         let d = self.temp(limbs(width))?;
-        self.emit(Ins::Lookahead { d, offset: offset as u16, width: width as u16 });
-        Ok(Operand { slot: d, bits: width, signed: false })
+        self.emit(Ins::Lookahead {
+            d,
+            offset: offset as u16,
+            width: width as u16,
+        });
+        Ok(Operand {
+            slot: d,
+            bits: width,
+            signed: false,
+        })
     }
 
     /// Where a fixed field lives.
     pub(super) fn field(&self, header: u16, part: Part) -> Operand {
         let layout = &self.names.layout.headers[usize::from(header)];
         match part {
-            Part::Valid => Operand { slot: layout.valid, bits: 1, signed: false },
+            Part::Valid => Operand {
+                slot: layout.valid,
+                bits: 1,
+                signed: false,
+            },
             Part::Field(field) => {
                 let field = &layout.fields[usize::from(field)];
-                Operand { slot: field.slot, bits: field.bits, signed: field.signed }
+                Operand {
+                    slot: field.slot,
+                    bits: field.bits,
+                    signed: field.signed,
+                }
             }
         }
     }
@@ -358,7 +424,12 @@ impl<'a> Emitter<'a> {
             HeaderRef::Last { stack, .. } => {
                 let next = self.names.stack(*stack).next;
                 let one = self.number(1)?;
-                let last = self.op(64, false, |d| Ins::Sub { d, a: next, b: one, bits: 64 })?;
+                let last = self.op(64, false, |d| Ins::Sub {
+                    d,
+                    a: next,
+                    b: one,
+                    bits: 64,
+                })?;
                 (*stack, last.slot)
             }
             HeaderRef::Fixed(_) => return Err(self.invalid("a header has no index")),
@@ -435,7 +506,11 @@ impl<'a> Emitter<'a> {
         let Ex::Stack(stack) = stack else {
             return Err(self.invalid("the size is asked of something not a stack"));
         };
-        Ok(Operand { slot: self.names.stack(*stack).next, bits: 32, signed: false })
+        Ok(Operand {
+            slot: self.names.stack(*stack).next,
+            bits: 32,
+            signed: false,
+        })
     }
 
     /// After a wide operation whose exact result would have had more bits:
@@ -448,7 +523,11 @@ impl<'a> Emitter<'a> {
     ) -> Result<Operand, LoadError> {
         match demand {
             Some(k) if !exact => {
-                let unsigned = Operand { bits: 64 * value.limbs() as u32, signed: false, ..value };
+                let unsigned = Operand {
+                    bits: 64 * value.limbs() as u32,
+                    signed: false,
+                    ..value
+                };
                 self.truncate(unsigned, k)
             }
             _ => Ok(value),
@@ -513,9 +592,24 @@ impl<'a> Emitter<'a> {
             let (a, b) = (l.slot, r.slot);
             let kept = cut.map_or(64, |k| k as u8);
             return self.op(bits, signed, |d| match op {
-                Binary::Add => Ins::Add { d, a, b, bits: kept },
-                Binary::Sub => Ins::Sub { d, a, b, bits: kept },
-                _ => Ins::Mul { d, a, b, bits: kept },
+                Binary::Add => Ins::Add {
+                    d,
+                    a,
+                    b,
+                    bits: kept,
+                },
+                Binary::Sub => Ins::Sub {
+                    d,
+                    a,
+                    b,
+                    bits: kept,
+                },
+                _ => Ins::Mul {
+                    d,
+                    a,
+                    b,
+                    bits: kept,
+                },
             });
         }
         let a = self.words(l, limbs(bits))?;
@@ -534,7 +628,11 @@ impl<'a> Emitter<'a> {
         if l.signed || r.signed {
             return Err(self.unsupported("division of signed numbers"));
         }
-        let bits = if op == Binary::Div { l.bits } else { l.bits.min(r.bits) };
+        let bits = if op == Binary::Div {
+            l.bits
+        } else {
+            l.bits.min(r.bits)
+        };
         let n = l.limbs().max(r.limbs());
         let (a, b) = (self.words(l, n)?, self.words(r, n)?);
         if n == 1 {
@@ -625,8 +723,18 @@ impl<'a> Emitter<'a> {
         let n = limbs(value.signed_bits().max(bits + 1));
         let a = self.words(value, n)?;
         let full = self.wide(64 * n as u32, to_signed, |n, d| match to_signed {
-            true => Ins::WSat { n, bits: bits as u16, d, a },
-            false => Ins::WUsat { n, bits: bits as u16, d, a },
+            true => Ins::WSat {
+                n,
+                bits: bits as u16,
+                d,
+                a,
+            },
+            false => Ins::WUsat {
+                n,
+                bits: bits as u16,
+                d,
+                a,
+            },
         })?;
         Ok(Operand { bits, ..full })
     }
@@ -662,12 +770,24 @@ impl<'a> Emitter<'a> {
         };
         let n = limbs(bits);
         let (a, b) = (self.words(l, n)?, self.words(r, n)?);
-        Ok(Compared { op, n: n as u8, a, b, signed })
+        Ok(Compared {
+            op,
+            n: n as u8,
+            a,
+            b,
+            signed,
+        })
     }
 
     /// The result of a comparison as a number.
     pub(super) fn comparison(&mut self, compared: Compared) -> Result<Operand, LoadError> {
-        let Compared { op, n, a, b, signed } = compared;
+        let Compared {
+            op,
+            n,
+            a,
+            b,
+            signed,
+        } = compared;
         self.op(1, false, |d| match (op, n, signed) {
             (Binary::Eq, 1, _) => Ins::Eq { d, a, b },
             (Binary::Ne, 1, _) => Ins::Ne { d, a, b },
@@ -721,7 +841,11 @@ impl<'a> Emitter<'a> {
             true => l.signed_bits().max(r.signed_bits()),
             false => l.bits.max(r.bits),
         };
-        let result = Operand { slot: self.temp(limbs(bits))?, bits, signed };
+        let result = Operand {
+            slot: self.temp(limbs(bits))?,
+            bits,
+            signed,
+        };
         self.side(left, demand, result)?;
         let to_end = self.here() as usize;
         self.emit(Ins::Jump { to: 0 });
@@ -739,7 +863,11 @@ impl<'a> Emitter<'a> {
         let a = self.words(value, n)?;
         self.emit(match n {
             1 => Ins::Mov { d: to.slot, a },
-            _ => Ins::WMov { n: n as u8, d: to.slot, a },
+            _ => Ins::WMov {
+                n: n as u8,
+                d: to.slot,
+                a,
+            },
         });
         Ok(())
     }

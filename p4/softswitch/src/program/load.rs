@@ -11,7 +11,8 @@ use super::layout::Layout;
 use super::primitives::{Calls, Primitives};
 use super::tables::{self, TableDef};
 use super::{
-    ActionCode, LoadError, Move, Parts, Program, Source, Standard, invalid, parser, raw, unsupported,
+    ActionCode, LoadError, Move, Parts, Program, Source, Standard, invalid, parser, raw,
+    unsupported,
 };
 use crate::ids::*;
 
@@ -45,12 +46,14 @@ impl Lists {
 }
 
 fn by_name<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, u16> {
-    names.enumerate().map(|(i, n)| (n.clone(), i as u16)).collect()
+    names
+        .enumerate()
+        .map(|(i, n)| (n.clone(), i as u16))
+        .collect()
 }
 
 pub(super) fn load(json: &[u8]) -> Result<Program, LoadError> {
-    let root: raw::Root =
-        sonic_rs::from_slice(json).map_err(|e| LoadError::Json(e.to_string()))?;
+    let root: raw::Root = sonic_rs::from_slice(json).map_err(|e| LoadError::Json(e.to_string()))?;
     if let Some(instance) = root.extern_instances.first() {
         return Err(unsupported(
             format!("extern instance {}", instance.name),
@@ -98,7 +101,11 @@ fn action_params(root: &raw::Root, base: usize) -> (Vec<Vec<Operand>>, usize) {
                 .map(|param| {
                     let slot = next as Slot;
                     next += super::code::limbs(param.bitwidth);
-                    Operand { slot, bits: param.bitwidth, signed: false }
+                    Operand {
+                        slot,
+                        bits: param.bitwidth,
+                        signed: false,
+                    }
                 })
                 .collect();
             most = most.max(next - base);
@@ -116,7 +123,12 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
             .enumerate()
             .map(|(i, l)| (l.id, i as u16 + 1))
             .collect(),
-        digests: root.learn_lists.iter().enumerate().map(|(i, l)| (l.id, i as u16)).collect(),
+        digests: root
+            .learn_lists
+            .iter()
+            .enumerate()
+            .map(|(i, l)| (l.id, i as u16))
+            .collect(),
         stacks: names.layout.stacks.len() as u16,
     };
     let (params, param_words) = action_params(root, names.layout.words);
@@ -126,12 +138,18 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
     let value_sets = by_name(root.parse_vsets.iter().map(|v| &v.name));
     let parsed = match root.parsers.as_slice() {
         [one] => {
-            let mut primitives =
-                Primitives { emitter: &mut emitter, calls: &mut calls, lists: &lists };
+            let mut primitives = Primitives {
+                emitter: &mut emitter,
+                calls: &mut calls,
+                lists: &lists,
+            };
             parser::compile(one, &value_sets, &mut primitives)?
         }
         other => {
-            return Err(invalid("parsers", format!("there are {} parsers, not 1", other.len())));
+            return Err(invalid(
+                "parsers",
+                format!("there are {} parsers, not 1", other.len()),
+            ));
         }
     };
     let verify = checksum_code(root, names, &mut emitter, true)?;
@@ -186,13 +204,21 @@ fn action_code(
     for (action, operands) in root.actions.iter().zip(params) {
         let entry = emitter.here();
         emitter.params = operands;
-        let mut primitives = Primitives { emitter, calls, lists };
+        let mut primitives = Primitives {
+            emitter,
+            calls,
+            lists,
+        };
         primitives.body(&action.primitives, &action.name)?;
         emitter.emit(Ins::Return);
         let words = emitter.params.iter().map(|p| p.limbs()).sum::<usize>();
         let base = emitter.names.layout.words;
         let moves = moves(&emitter.code[entry as usize..], base..base + words);
-        actions.push(ActionCode { entry, words: words as u16, moves });
+        actions.push(ActionCode {
+            entry,
+            words: words as u16,
+            moves,
+        });
     }
     emitter.params = Vec::new();
     Ok(actions)
@@ -225,7 +251,11 @@ fn checksum_code(
 ) -> Result<Pc, LoadError> {
     let entry = emitter.here();
     for (x, checksum) in root.checksums.iter().enumerate() {
-        if !(if verify { checksum.verify } else { checksum.update }) {
+        if !(if verify {
+            checksum.verify
+        } else {
+            checksum.update
+        }) {
             continue;
         }
         emitter.place = format!("checksum {}", checksum.name);
@@ -263,7 +293,10 @@ fn is_null(json: &sonic_rs::Value) -> bool {
 fn deparser<'r>(root: &'r raw::Root) -> Result<&'r raw::Deparser, LoadError> {
     match root.deparsers.as_slice() {
         [one] => Ok(one),
-        other => Err(invalid("deparsers", format!("there are {} deparsers, not 1", other.len()))),
+        other => Err(invalid(
+            "deparsers",
+            format!("there are {} deparsers, not 1", other.len()),
+        )),
     }
 }
 
@@ -277,7 +310,12 @@ fn deparser_code(
     for (number, call) in deparser(root)?.primitives.iter().enumerate() {
         emitter.place = format!("deparser, primitive {number} ({})", call.op);
         emitter.release_temps();
-        Primitives { emitter, calls, lists }.call(call)?;
+        Primitives {
+            emitter,
+            calls,
+            lists,
+        }
+        .call(call)?;
     }
     emitter.emit(Ins::Halt);
     Ok(entry)
@@ -285,7 +323,10 @@ fn deparser_code(
 
 fn deparse_order(root: &raw::Root, names: &Names) -> Result<Vec<u16>, LoadError> {
     let order = &deparser(root)?.order;
-    order.iter().map(|name| names.layout.header(name, "deparser")).collect()
+    order
+        .iter()
+        .map(|name| names.layout.header(name, "deparser"))
+        .collect()
 }
 
 fn list_slots(list: &raw::FieldList, names: &Names) -> Result<Vec<(Slot, u8)>, LoadError> {
@@ -360,11 +401,21 @@ fn checksums(root: &raw::Root, names: &Names) -> Result<Vec<Checksum>, LoadError
             let header = names.layout.header(&checksum.target.0, &place)?;
             let field = names.layout.field(header, &checksum.target.1, &place)?;
             let field = &names.layout.headers[usize::from(header)].fields[usize::from(field)];
-            let calculation =
-                names.calculations.get(&checksum.calculation).copied().ok_or_else(|| {
-                    invalid(&place, format!("there is no calculation {}", checksum.calculation))
+            let calculation = names
+                .calculations
+                .get(&checksum.calculation)
+                .copied()
+                .ok_or_else(|| {
+                    invalid(
+                        &place,
+                        format!("there is no calculation {}", checksum.calculation),
+                    )
                 })?;
-            Ok(Checksum { slot: field.slot, bits: field.bits.min(64) as u8, calculation })
+            Ok(Checksum {
+                slot: field.slot,
+                bits: field.bits.min(64) as u8,
+                calculation,
+            })
         })
         .collect()
 }
@@ -376,21 +427,31 @@ fn info(root: &raw::Root) -> Result<Info, LoadError> {
         info.actions.push(ActionInfo {
             name: action.name.clone(),
             params: params
-                .map(|p| ParamInfo { name: p.name.clone(), width: p.bitwidth })
+                .map(|p| ParamInfo {
+                    name: p.name.clone(),
+                    width: p.bitwidth,
+                })
                 .collect(),
         });
     }
     tables::info(root, &mut info)?;
     let table = |name: &Option<String>| {
         let name = name.as_deref()?;
-        info.tables.iter().position(|t| t.name == name).map(|t| TableId(t as u32))
+        info.tables
+            .iter()
+            .position(|t| t.name == name)
+            .map(|t| TableId(t as u32))
     };
     let (mut counters, mut meters) = (Vec::new(), Vec::new());
     for counter in &root.counter_arrays {
         let direct = counter.is_direct.then(|| table(&counter.binding)).flatten();
         let size = direct.map_or(counter.size as usize, |t| info.tables[t.index()].size);
         check_size("counter", &counter.name, size)?;
-        counters.push(CounterInfo { name: counter.name.clone(), size, direct });
+        counters.push(CounterInfo {
+            name: counter.name.clone(),
+            size,
+            direct,
+        });
     }
     for meter in &root.meter_arrays {
         let direct = meter.is_direct.then(|| table(&meter.binding)).flatten();
@@ -455,13 +516,19 @@ fn describe(parts: &Parts, root: &raw::Root, info: &mut Info) {
             super::DigestField::Word { bits, .. } => *bits,
             super::DigestField::Constant(value) => value.bits(),
         });
-        info.digests.push(DigestInfo { name: list.name.clone(), widths: widths.collect() });
+        info.digests.push(DigestInfo {
+            name: list.name.clone(),
+            widths: widths.collect(),
+        });
     }
 }
 
 fn check_size(kind: &str, name: &str, size: usize) -> Result<(), LoadError> {
     if size > 1 << 26 {
-        return Err(unsupported(format!("{kind} {name}"), format!("an array of {size} cells")));
+        return Err(unsupported(
+            format!("{kind} {name}"),
+            format!("an array of {size} cells"),
+        ));
     }
     Ok(())
 }
@@ -470,7 +537,11 @@ impl TableDef {
     /// The most words any of the table's actions takes.
     pub(super) fn data_words(actions: &[ActionId], code: &[ActionInfo]) -> usize {
         let words = |id: &ActionId| -> usize {
-            code[id.index()].params.iter().map(|p| super::code::limbs(p.width)).sum()
+            code[id.index()]
+                .params
+                .iter()
+                .map(|p| super::code::limbs(p.width))
+                .sum()
         };
         actions.iter().map(words).max().unwrap_or(0)
     }

@@ -187,7 +187,10 @@ pub(crate) struct ParserErrors {
 impl ParserErrors {
     fn find(errors: &[(String, u64)]) -> Self {
         let number = |name: &str, otherwise: u64| {
-            errors.iter().find(|(n, _)| n == name).map_or(otherwise, |(_, v)| *v)
+            errors
+                .iter()
+                .find(|(n, _)| n == name)
+                .map_or(otherwise, |(_, v)| *v)
         };
         ParserErrors {
             none: number("NoError", 0),

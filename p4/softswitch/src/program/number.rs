@@ -111,7 +111,10 @@ mod tests {
     #[test]
     fn reads_hexadecimal_of_any_width() {
         let wide = Number::parse("0x0123456789abcdef0123456789abcdef01", "t").unwrap();
-        assert_eq!(wide.words(3), [0x2345_6789_abcd_ef01, 0x2345_6789_abcd_ef01, 0x01]);
+        assert_eq!(
+            wide.words(3),
+            [0x2345_6789_abcd_ef01, 0x2345_6789_abcd_ef01, 0x01]
+        );
         assert_eq!(wide.bits(), 129);
         assert_eq!(wide.slice(0, 8), [1]);
         assert_eq!(wide.slice(8, 64), [0x0123_4567_89ab_cdef]);
@@ -123,6 +126,9 @@ mod tests {
     fn negative_numbers_are_twos_complement() {
         let minus_one = Number::parse("-0x01", "t").unwrap();
         assert_eq!(minus_one.words(2), [u64::MAX, u64::MAX]);
-        assert_eq!(Number::parse("-0x100", "t").unwrap().words(1), [(-256i64) as u64]);
+        assert_eq!(
+            Number::parse("-0x100", "t").unwrap().words(1),
+            [(-256i64) as u64]
+        );
     }
 }

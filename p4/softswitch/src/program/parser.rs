@@ -67,15 +67,20 @@ pub(super) fn compile(
     for state in &parser.parse_states {
         labels.insert(&state.name, primitives.emitter.here());
         for (number, op) in state.parser_ops.iter().enumerate() {
-            primitives.emitter.place =
-                format!("parser state {}, operation {number} ({})", state.name, op.op);
+            primitives.emitter.place = format!(
+                "parser state {}, operation {number} ({})",
+                state.name, op.op
+            );
             primitives.emitter.release_temps();
             operation(op, primitives)?;
         }
         primitives.emitter.place = format!("parser state {}, transition", state.name);
         primitives.emitter.release_temps();
         if state.transition_key.is_empty() {
-            let next = state.transitions.first().and_then(|t| t.next_state.as_deref());
+            let next = state
+                .transitions
+                .first()
+                .and_then(|t| t.next_state.as_deref());
             match next {
                 Some(next) => {
                     jumps.push((primitives.emitter.code.len(), next));
@@ -101,7 +106,9 @@ pub(super) fn compile(
         }
     };
     for (at, name) in jumps {
-        primitives.emitter.code[at] = Ins::Goto { to: resolve(Some(name))? };
+        primitives.emitter.code[at] = Ins::Goto {
+            to: resolve(Some(name))?,
+        };
     }
     let entry = resolve(parser.init_state.as_deref())?;
     let selects = selects
@@ -169,7 +176,10 @@ fn operation(op: &raw::Call, primitives: &mut Primitives<'_, '_>) -> Result<(), 
             primitives.emitter.place = format!("{place}, {}", call.op);
             primitives.call(&call)
         }
-        other => Err(super::unsupported(&place, format!("parser operation {other}"))),
+        other => Err(super::unsupported(
+            &place,
+            format!("parser operation {other}"),
+        )),
     }
 }
 
@@ -178,8 +188,12 @@ fn nested_call(json: &Json, place: &str) -> Result<raw::Call, LoadError> {
     let op = json.get("op").and_then(|op| op.as_str());
     let parameters = json.get("parameters").and_then(|p| p.as_array());
     Ok(raw::Call {
-        op: op.ok_or_else(|| super::invalid(place, "a primitive has no name"))?.to_owned(),
-        parameters: parameters.map(|p| p.iter().cloned().collect()).unwrap_or_default(),
+        op: op
+            .ok_or_else(|| super::invalid(place, "a primitive has no name"))?
+            .to_owned(),
+        parameters: parameters
+            .map(|p| p.iter().cloned().collect())
+            .unwrap_or_default(),
     })
 }
 
@@ -191,7 +205,10 @@ fn extract(
 ) -> Result<(), LoadError> {
     let place = primitives.emitter.place.clone();
     let names = primitives.emitter.names;
-    let kind = what.get("type").and_then(|t| t.as_str()).unwrap_or("regular");
+    let kind = what
+        .get("type")
+        .and_then(|t| t.as_str())
+        .unwrap_or("regular");
     let value = what
         .get("value")
         .ok_or_else(|| super::invalid(&place, "extract without a header"))?;
@@ -219,7 +236,11 @@ fn extract(
             let stack = primitives.lists.stack_number(StackRef::Unions(number));
             let ins = match bits {
                 None => Ins::ExtractUnionNext { stack, member },
-                Some(bits) => Ins::ExtractUnionNextVl { stack, member: member as u8, bits },
+                Some(bits) => Ins::ExtractUnionNextVl {
+                    stack,
+                    member: member as u8,
+                    bits,
+                },
             };
             (ins, names.stack(StackRef::Unions(number)).first + member)
         }
@@ -249,7 +270,10 @@ fn transition(
         let ex = primitives.emitter.names.ex(key, &place)?;
         let bits = key_width(&ex, primitives);
         let operand = primitives.emitter.exact(&ex)?;
-        operands.push(Operand { bits: bits.unwrap_or(operand.bits), ..operand });
+        operands.push(Operand {
+            bits: bits.unwrap_or(operand.bits),
+            ..operand
+        });
     }
     let total: u32 = operands.iter().map(|o| o.bits).sum();
     let mut below = total;
@@ -270,10 +294,13 @@ fn transition(
     let mut nexts = Vec::new();
     let mut default = None;
     for transition in &state.transitions {
-        let kind = transition.kind.as_deref().unwrap_or(match transition.value.as_deref() {
-            Some("default") | None => "default",
-            Some(_) => "hexstr",
-        });
+        let kind = transition
+            .kind
+            .as_deref()
+            .unwrap_or(match transition.value.as_deref() {
+                Some("default") | None => "default",
+                Some(_) => "hexstr",
+            });
         let to = 0;
         match kind {
             "default" => {
@@ -308,12 +335,26 @@ fn transition(
                     false => Case::Wide { value, mask, to },
                 });
             }
-            other => return Err(super::unsupported(&place, format!("a transition on {other}"))),
+            other => {
+                return Err(super::unsupported(
+                    &place,
+                    format!("a transition on {other}"),
+                ));
+            }
         }
         nexts.push(transition.next_state.clone());
     }
     let is_word = total <= 64;
-    Ok((Select { parts, is_word, cases, default: 0 }, nexts, default))
+    Ok((
+        Select {
+            parts,
+            is_word,
+            cases,
+            default: 0,
+        },
+        nexts,
+        default,
+    ))
 }
 
 /// The declared width of a key field.
@@ -352,5 +393,9 @@ fn all_ones(part: &KeyWord) -> Vec<u64> {
 }
 
 fn pack(words: &[u64], parts: &[KeyWord]) -> u64 {
-    words.iter().zip(parts).map(|(w, p)| w << p.shift).fold(0, |a, w| a | w)
+    words
+        .iter()
+        .zip(parts)
+        .map(|(w, p)| w << p.shift)
+        .fold(0, |a, w| a | w)
 }

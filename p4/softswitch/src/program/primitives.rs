@@ -64,13 +64,17 @@ impl Primitives<'_, '_> {
             Ex::Number(n) => n.as_u64().map(|n| n as usize),
             _ => None,
         }
-        .ok_or_else(|| self.emitter.unsupported("a jump to a place not known at load"))
+        .ok_or_else(|| {
+            self.emitter
+                .unsupported("a jump to a place not known at load")
+        })
     }
 
     fn param<'c>(&self, call: &'c raw::Call, index: usize) -> Result<&'c Json, LoadError> {
-        call.parameters
-            .get(index)
-            .ok_or_else(|| self.emitter.invalid(format!("parameter {index} is missing")))
+        call.parameters.get(index).ok_or_else(|| {
+            self.emitter
+                .invalid(format!("parameter {index} is missing"))
+        })
     }
 
     fn ex(&self, call: &raw::Call, index: usize) -> Result<Ex, LoadError> {
@@ -80,9 +84,10 @@ impl Primitives<'_, '_> {
 
     /// The name in a parameter such as `{"type": "counter_array", "value": ..}`.
     fn name<'c>(&self, call: &'c raw::Call, index: usize) -> Result<&'c Json, LoadError> {
-        self.param(call, index)?
-            .get("value")
-            .ok_or_else(|| self.emitter.invalid(format!("parameter {index} has no value")))
+        self.param(call, index)?.get("value").ok_or_else(|| {
+            self.emitter
+                .invalid(format!("parameter {index} has no value"))
+        })
     }
 
     fn narrow(&mut self, call: &raw::Call, index: usize) -> Result<Slot, LoadError> {
@@ -133,14 +138,23 @@ impl Primitives<'_, '_> {
             "modify_field_with_hash_based_offset" => self.hash(call),
             "count" => {
                 let name = self.name(call, 0)?;
-                let counter =
-                    lookup(&self.emitter.names.counters, "counter", name, &self.emitter.place)?;
+                let counter = lookup(
+                    &self.emitter.names.counters,
+                    "counter",
+                    name,
+                    &self.emitter.place,
+                )?;
                 let index = self.narrow(call, 1)?;
                 self.plain(Ins::Count { counter, index })
             }
             "execute_meter" => {
                 let name = self.name(call, 0)?;
-                let meter = lookup(&self.emitter.names.meters, "meter", name, &self.emitter.place)?;
+                let meter = lookup(
+                    &self.emitter.names.meters,
+                    "meter",
+                    name,
+                    &self.emitter.place,
+                )?;
                 let index = self.narrow(call, 1)?;
                 self.into(call, 2, (2, true), |d| Ins::Meter { d, meter, index })
             }
@@ -173,9 +187,7 @@ impl Primitives<'_, '_> {
     /// Where a parameter that is assigned to lives, if its place is fixed.
     fn destination(&self, ex: &Ex) -> Result<Option<Operand>, LoadError> {
         match ex {
-            Ex::Get(HeaderRef::Fixed(header), part) => {
-                Ok(Some(self.emitter.field(*header, *part)))
-            }
+            Ex::Get(HeaderRef::Fixed(header), part) => Ok(Some(self.emitter.field(*header, *part))),
             Ex::Get(..) => Ok(None),
             Ex::Local(index) => match self.emitter.params.get(*index) {
                 Some(param) => Ok(Some(*param)),
@@ -183,7 +195,9 @@ impl Primitives<'_, '_> {
             },
             // A bool is read as `d2b(field)` but written as the field.
             Ex::Unary(super::ast::Unary::ToBool, inner) => self.destination(inner),
-            _ => Err(self.emitter.invalid("assignment to something that is not a field")),
+            _ => Err(self
+                .emitter
+                .invalid("assignment to something that is not a field")),
         }
     }
 
@@ -195,14 +209,23 @@ impl Primitives<'_, '_> {
             return self.emitter.assign(operand, from);
         }
         let Ex::Get(header, part) = to else {
-            return Err(self.emitter.invalid("assignment to something that is not a field"));
+            return Err(self
+                .emitter
+                .invalid("assignment to something that is not a field"));
         };
         let number = self.emitter.names.header_number(header);
         let shape = self.emitter.field(number, *part);
-        let value = Operand { slot: self.emitter.temp(shape.limbs())?, ..shape };
+        let value = Operand {
+            slot: self.emitter.temp(shape.limbs())?,
+            ..shape
+        };
         self.emitter.assign(value, from)?;
         let (index, x) = self.emitter.element(header, *part)?;
-        self.plain(Ins::StoreAt { index, a: value.slot, x })
+        self.plain(Ins::StoreAt {
+            index,
+            a: value.slot,
+            x,
+        })
     }
 
     fn assign(&mut self, call: &raw::Call) -> Result<(), LoadError> {
@@ -222,21 +245,29 @@ impl Primitives<'_, '_> {
 
     fn copy_varbit(&mut self, to: (Slot, u8), from: (Slot, u8)) -> Result<(), LoadError> {
         let n = to.1.min(from.1).saturating_add(1);
-        self.plain(Ins::AssignVl { d: to.0, a: from.0, n })
+        self.plain(Ins::AssignVl {
+            d: to.0,
+            a: from.0,
+            n,
+        })
     }
 
     fn assign_varbit(&mut self, call: &raw::Call) -> Result<(), LoadError> {
         let (to, from) = (self.ex(call, 0)?, self.ex(call, 1)?);
         match (self.varbit(&to), self.varbit(&from)) {
             (Some(to), Some(from)) => self.copy_varbit(to, from),
-            _ => Err(self.emitter.unsupported("assign_VL of something not a varbit field")),
+            _ => Err(self
+                .emitter
+                .unsupported("assign_VL of something not a varbit field")),
         }
     }
 
     fn header(&self, call: &raw::Call, index: usize) -> Result<HeaderRef, LoadError> {
         match self.ex(call, index)? {
             Ex::Header(header) => Ok(header),
-            _ => Err(self.emitter.invalid(format!("parameter {index} is not a header"))),
+            _ => Err(self
+                .emitter
+                .invalid(format!("parameter {index} is not a header"))),
         }
     }
 
@@ -249,7 +280,11 @@ impl Primitives<'_, '_> {
         let from = match from {
             Ex::Header(from) => from,
             Ex::If(cond, left, right) => return self.copy_either(to, cond, left, right),
-            _ => return Err(self.emitter.invalid("a header is assigned what is not a header")),
+            _ => {
+                return Err(self
+                    .emitter
+                    .invalid("a header is assigned what is not a header"));
+            }
         };
         let ins = match (to, from) {
             (HeaderRef::Fixed(d), HeaderRef::Fixed(s)) => Ins::CopyHeader { d: *d, s: *s },
@@ -261,7 +296,11 @@ impl Primitives<'_, '_> {
                 let (index, x) = self.emitter.element(to, Part::Valid)?;
                 Ins::CopyToHeaderAt { x, s: *s, index }
             }
-            _ => return Err(self.emitter.unsupported("copy between two headers by index")),
+            _ => {
+                return Err(self
+                    .emitter
+                    .unsupported("copy between two headers by index"));
+            }
         };
         self.plain(ins)
     }
@@ -289,7 +328,9 @@ impl Primitives<'_, '_> {
     fn stack(&self, call: &raw::Call, index: usize) -> Result<StackRef, LoadError> {
         match self.ex(call, index)? {
             Ex::Stack(stack) => Ok(stack),
-            _ => Err(self.emitter.invalid(format!("parameter {index} is not a stack"))),
+            _ => Err(self
+                .emitter
+                .invalid(format!("parameter {index} is not a stack"))),
         }
     }
 
@@ -307,12 +348,17 @@ impl Primitives<'_, '_> {
         for i in 0..count {
             self.emitter.emit(Ins::CopyHeader { d: d + i, s: s + i });
         }
-        self.plain(Ins::Mov { d: next, a: from_next })
+        self.plain(Ins::Mov {
+            d: next,
+            a: from_next,
+        })
     }
 
     fn assign_union(&mut self, call: &raw::Call) -> Result<(), LoadError> {
         let (Ex::Union(to), Ex::Union(from)) = (self.ex(call, 0)?, self.ex(call, 1)?) else {
-            return Err(self.emitter.invalid("assign_union of something not a union"));
+            return Err(self
+                .emitter
+                .invalid("assign_union of something not a union"));
         };
         let unions = &self.emitter.names.layout.unions;
         let pairs: Vec<(u16, u16)> = unions[usize::from(to)]
@@ -370,18 +416,31 @@ impl Primitives<'_, '_> {
             self.emitter.emit(Ins::Mov { d: slot, a });
         }
         self.emitter.emit(ins(slot));
-        let result = Operand { slot, bits, signed: false };
+        let result = Operand {
+            slot,
+            bits,
+            signed: false,
+        };
         match self.destination(&to)? {
             Some(to) => self.emitter.store(to, result),
             None => {
                 let Ex::Get(header, part) = &to else {
                     return Err(self.emitter.invalid("a result into something not a field"));
                 };
-                let shape = self.emitter.field(self.emitter.names.header_number(header), *part);
-                let value = Operand { slot: self.emitter.temp(shape.limbs())?, ..shape };
+                let shape = self
+                    .emitter
+                    .field(self.emitter.names.header_number(header), *part);
+                let value = Operand {
+                    slot: self.emitter.temp(shape.limbs())?,
+                    ..shape
+                };
                 self.emitter.store(value, result)?;
                 let (index, x) = self.emitter.element(header, *part)?;
-                self.plain(Ins::StoreAt { index, a: value.slot, x })
+                self.plain(Ins::StoreAt {
+                    index,
+                    a: value.slot,
+                    x,
+                })
             }
         }
     }
@@ -389,11 +448,19 @@ impl Primitives<'_, '_> {
     fn hash(&mut self, call: &raw::Call) -> Result<(), LoadError> {
         let base = self.narrow(call, 1)?;
         let name = self.name(call, 2)?;
-        let calculation =
-            lookup(&self.emitter.names.calculations, "calculation", name, &self.emitter.place)?;
+        let calculation = lookup(
+            &self.emitter.names.calculations,
+            "calculation",
+            name,
+            &self.emitter.place,
+        )?;
         let max = self.narrow(call, 3)?;
         let x = self.calls.hashes.len() as u16;
-        self.calls.hashes.push(HashCall { calculation, base, max });
+        self.calls.hashes.push(HashCall {
+            calculation,
+            base,
+            max,
+        });
         self.into(call, 0, (64, false), |d| Ins::Hash { d, x })
     }
 
@@ -401,7 +468,12 @@ impl Primitives<'_, '_> {
     fn register_read(&mut self, call: &raw::Call) -> Result<(), LoadError> {
         let to = self.ex(call, 0)?;
         let name = self.name(call, 1)?;
-        let register = lookup(&self.emitter.names.registers, "register", name, &self.emitter.place)?;
+        let register = lookup(
+            &self.emitter.names.registers,
+            "register",
+            name,
+            &self.emitter.place,
+        )?;
         let bits = self.emitter.names.register_widths[usize::from(register)];
         let index_ex = self.ex(call, 2)?;
         if let Some(field) = self.destination(&to)?
@@ -410,7 +482,11 @@ impl Primitives<'_, '_> {
             && field.limbs() == super::code::limbs(bits)
         {
             let index = self.emitter.narrow(&index_ex)?;
-            return self.plain(Ins::RegisterRead { d: field.slot, register, index });
+            return self.plain(Ins::RegisterRead {
+                d: field.slot,
+                register,
+                index,
+            });
         }
         let index = Box::new(index_ex);
         self.assign_to(&to, &Ex::Register { register, index })
@@ -418,7 +494,12 @@ impl Primitives<'_, '_> {
 
     fn register_write(&mut self, call: &raw::Call) -> Result<(), LoadError> {
         let name = self.name(call, 0)?;
-        let register = lookup(&self.emitter.names.registers, "register", name, &self.emitter.place)?;
+        let register = lookup(
+            &self.emitter.names.registers,
+            "register",
+            name,
+            &self.emitter.place,
+        )?;
         let index = self.narrow(call, 1)?;
         let value = self.ex(call, 2)?;
         let bits = self.emitter.names.register_widths[usize::from(register)];
@@ -428,7 +509,11 @@ impl Primitives<'_, '_> {
             signed: false,
         };
         self.emitter.assign(cell, &value)?;
-        self.plain(Ins::RegisterWrite { register, index, a: cell.slot })
+        self.plain(Ins::RegisterWrite {
+            register,
+            index,
+            a: cell.slot,
+        })
     }
 
     fn list(&self, call: &raw::Call, index: usize, kind: ListKind) -> Result<u16, LoadError> {

@@ -31,7 +31,12 @@ impl Emitter<'_> {
             let (bits, signed) = cut.map_or((exact, value.signed), |k| (k, false));
             if bits <= 64 {
                 let (a, kept) = (value.slot, cut.map_or(64, |k| k as u8));
-                return self.op(bits, signed, |d| Ins::ShlImm { d, a, by: by as u8, bits: kept });
+                return self.op(bits, signed, |d| Ins::ShlImm {
+                    d,
+                    a,
+                    by: by as u8,
+                    bits: kept,
+                });
             }
         }
         // The amount is not known, or the result is wide.
@@ -45,7 +50,12 @@ impl Emitter<'_> {
         let (bits, signed) = cut.map_or((exact, value.signed), |k| (k, false));
         if bits <= 64 {
             let (a, kept) = (value.slot, cut.map_or(64, |k| k as u8));
-            return self.op(bits, signed, |d| Ins::Shl { d, a, b: amount, bits: kept });
+            return self.op(bits, signed, |d| Ins::Shl {
+                d,
+                a,
+                b: amount,
+                bits: kept,
+            });
         }
         let a = self.words(value, limbs(bits))?;
         let shifted = self.wide(bits, signed, |n, d| Ins::WShl { n, d, a, b: amount })?;
@@ -95,16 +105,33 @@ impl Emitter<'_> {
         let (word, shift) = ((by / 64) as u16, by % 64);
         let a = value.slot + word;
         if shift == 0 {
-            let rest = Operand { slot: a, bits: left, signed: false };
+            let rest = Operand {
+                slot: a,
+                bits: left,
+                signed: false,
+            };
             return Ok(rest);
         }
         if shift + bits <= 64 {
             let (by, bits8) = (shift as u8, bits as u8);
-            return self.op(bits, false, |d| Ins::Slice { d, a, by, bits: bits8 });
+            return self.op(bits, false, |d| Ins::Slice {
+                d,
+                a,
+                by,
+                bits: bits8,
+            });
         }
         let amount = self.number(u64::from(by))?;
         let from = value.slot;
-        let shifted = self.wide(value.bits, false, |n, d| Ins::WShrU { n, d, a: from, b: amount })?;
-        Ok(Operand { bits: left, ..shifted })
+        let shifted = self.wide(value.bits, false, |n, d| Ins::WShrU {
+            n,
+            d,
+            a: from,
+            b: amount,
+        })?;
+        Ok(Operand {
+            bits: left,
+            ..shifted
+        })
     }
 }

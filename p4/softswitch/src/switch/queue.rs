@@ -42,13 +42,20 @@ impl Queues {
         let (queues, depth) = (self.queues, self.depth);
         let slot = self.ports.get_mut(usize::from(port))?;
         Some(slot.get_or_insert_with(|| {
-            (0..queues).map(|_| Queue { packets: VecDeque::new(), depth }).collect()
+            (0..queues)
+                .map(|_| Queue {
+                    packets: VecDeque::new(),
+                    depth,
+                })
+                .collect()
         }))
     }
 
     pub(crate) fn len(&self, port: Port, queue: u8) -> usize {
         let queues = self.ports.get(usize::from(port)).and_then(|q| q.as_ref());
-        queues.and_then(|q| q.get(usize::from(queue))).map_or(0, |q| q.packets.len())
+        queues
+            .and_then(|q| q.get(usize::from(queue)))
+            .map_or(0, |q| q.packets.len())
     }
 
     pub(crate) fn is_empty(&self, port: Port) -> bool {
@@ -123,7 +130,11 @@ mod tests {
     use super::*;
 
     fn packet(queue: u8, len: usize) -> Box<Inner> {
-        Box::new(Inner { queue, len, ..Inner::default() })
+        Box::new(Inner {
+            queue,
+            len,
+            ..Inner::default()
+        })
     }
 
     #[test]
@@ -133,7 +144,9 @@ mod tests {
             assert!(!queues.is_full(5, queue));
             queues.push(5, packet(queue, len));
         }
-        let order: Vec<usize> = std::iter::from_fn(|| queues.pop(5)).map(|p| p.len).collect();
+        let order: Vec<usize> = std::iter::from_fn(|| queues.pop(5))
+            .map(|p| p.len)
+            .collect();
         assert_eq!(order, [2, 4, 3, 1]);
         assert!(queues.is_empty(5));
     }

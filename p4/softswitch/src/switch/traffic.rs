@@ -48,7 +48,11 @@ impl Switch {
         };
         let mut inner = self.pool.pop().unwrap_or_default();
         inner.receive(packet);
-        let entry = Entry { port: Some(port), instance: instance::NORMAL, kept: Vec::new() };
+        let entry = Entry {
+            port: Some(port),
+            instance: instance::NORMAL,
+            kept: Vec::new(),
+        };
         self.pass(&program, inner, entry, now);
         self.run_again(&program, now);
         self.program = Some(program);
@@ -76,7 +80,11 @@ impl Switch {
                 None => return self.admit(program, packet, now),
                 Some(list) => {
                     let kept = self.keep(program, list);
-                    entry = Entry { port: None, instance: instance::RESUBMITTED, kept };
+                    entry = Entry {
+                        port: None,
+                        instance: instance::RESUBMITTED,
+                        kept,
+                    };
                     let len = packet.len;
                     let ingress_len = packet.ingress_len;
                     packet.arrived(len);
@@ -144,10 +152,15 @@ impl Switch {
     /// After ingress: multicast, drop or unicast.
     fn admit(&mut self, program: &Program, packet: Box<Inner>, now: u64) {
         let standard = &program.standard;
-        let group = standard.mcast_grp.map_or(0, |slot| self.machine.frame[at(slot)]);
+        let group = standard
+            .mcast_grp
+            .map_or(0, |slot| self.machine.frame[at(slot)]);
         if group != 0 {
             self.machine.frame[at(standard.instance_type)] = instance::REPLICA;
-            let replicas = self.state.as_ref().and_then(|s| s.multicast.get(&(group as u32)).cloned());
+            let replicas = self
+                .state
+                .as_ref()
+                .and_then(|s| s.multicast.get(&(group as u32)).cloned());
             self.replicate(program, &packet, &replicas.unwrap_or_default(), None, now);
             return self.put_back(packet);
         }
@@ -264,7 +277,9 @@ impl Switch {
             frame[at(depth)] = self.queues.len(port, packet.queue) as u64 & ones(depth_bits);
         }
         packet.words.clear();
-        packet.words.extend_from_slice(&frame[..program.packet_words]);
+        packet
+            .words
+            .extend_from_slice(&frame[..program.packet_words]);
         self.queues.push(port, packet);
     }
 
@@ -404,7 +419,11 @@ impl Switch {
             run.run(program.parts.deparse);
         }
         let frame = &self.machine.frame;
-        let valid = program.parts.deparse_order.iter().map(|&h| &program.headers[usize::from(h)]);
+        let valid = program
+            .parts
+            .deparse_order
+            .iter()
+            .map(|&h| &program.headers[usize::from(h)]);
         let valid = valid.filter(|h| frame[at(h.valid)] != 0);
         let headers: usize = valid.clone().map(|h| bits::header_bytes(frame, h)).sum();
         if headers == packet.cursor {
@@ -444,7 +463,11 @@ impl Switch {
         let kept = self.keep(program, list);
         let len = packet.len;
         packet.arrived(len);
-        let entry = Entry { port: None, instance: instance::RECIRCULATED, kept };
+        let entry = Entry {
+            port: None,
+            instance: instance::RECIRCULATED,
+            kept,
+        };
         self.again.push_back((packet, entry));
     }
 }

@@ -83,7 +83,11 @@ impl Index {
                 None => Index::Exact(HashTable::new()),
             },
             Shape::Prefix => {
-                let at = info.keys.iter().position(|k| k.kind == MatchKind::Lpm).unwrap_or(0);
+                let at = info
+                    .keys
+                    .iter()
+                    .position(|k| k.kind == MatchKind::Lpm)
+                    .unwrap_or(0);
                 let field = &def.keys[at];
                 Index::Prefix(Prefixes {
                     field: field.at..field.at + usize::from(field.limbs),
@@ -128,7 +132,10 @@ impl Index {
             Index::Prefix(prefixes) => {
                 let level = prefixes.levels.iter().find(|l| l.length == key.prefix)?;
                 let hash = prefixes.hash(&key.value);
-                level.table.find(hash, |&e| store.value(e) == key.value).copied()
+                level
+                    .table
+                    .find(hash, |&e| store.value(e) == key.value)
+                    .copied()
             }
             Index::Ternary(tuples) => tuples.same(store, key, priority),
         }
@@ -189,17 +196,25 @@ impl Small {
             below -= key.width;
             below
         });
-        Some(Small { shifts: shifts.collect(), entries: vec![NONE; 1 << bits].into() })
+        Some(Small {
+            shifts: shifts.collect(),
+            entries: vec![NONE; 1 << bits].into(),
+        })
     }
 
     #[inline(always)]
     fn at(&self, key: &[u64]) -> usize {
-        key.iter().zip(&self.shifts).fold(0, |at, (word, shift)| at | word << shift) as usize
+        key.iter()
+            .zip(&self.shifts)
+            .fold(0, |at, (word, shift)| at | word << shift) as usize
     }
 
     #[inline(always)]
     fn find(&self, key: &[u64]) -> Option<u32> {
-        self.entries.get(self.at(key)).copied().filter(|&entry| entry != NONE)
+        self.entries
+            .get(self.at(key))
+            .copied()
+            .filter(|&entry| entry != NONE)
     }
 }
 
@@ -219,7 +234,9 @@ struct Level {
 impl Prefixes {
     /// The exact words first, so that their part is computed once.
     fn hash(&self, key: &[u64]) -> u64 {
-        key[self.field.clone()].iter().fold(self.hash_exact(key), |h, &w| mix(h, w))
+        key[self.field.clone()]
+            .iter()
+            .fold(self.hash_exact(key), |h, &w| mix(h, w))
     }
 
     fn hash_exact(&self, key: &[u64]) -> u64 {
@@ -248,7 +265,14 @@ impl Prefixes {
         let at = self.levels.partition_point(|l| l.length > length);
         if self.levels.get(at).is_none_or(|l| l.length != length) {
             let mask = store.mask(entry)[self.field.clone()].into();
-            self.levels.insert(at, Level { length, mask, table: HashTable::new() });
+            self.levels.insert(
+                at,
+                Level {
+                    length,
+                    mask,
+                    table: HashTable::new(),
+                },
+            );
         }
         let hash = self.hash(store.value(entry));
         let field = self.field.clone();
@@ -316,7 +340,9 @@ impl Tuples {
             }
             let masked = key.iter().zip(&tuple.mask).map(|(k, m)| k & m);
             let hash = hash_words(masked.clone());
-            let head = tuple.heads.find(hash, |&e| masked.clone().eq(store.value(e).iter().copied()));
+            let head = tuple
+                .heads
+                .find(hash, |&e| masked.clone().eq(store.value(e).iter().copied()));
             let mut entry = head.copied().unwrap_or(NONE);
             while entry != NONE {
                 let priority = store.priorities[entry as usize];
@@ -373,7 +399,10 @@ impl Tuples {
         tuple.entries += 1;
         tuple.top = tuple.top.max(priority);
         self.chain[entry as usize] = NONE;
-        match tuple.heads.find_mut(hash_of(&entry), |&e| store.value(e) == value) {
+        match tuple
+            .heads
+            .find_mut(hash_of(&entry), |&e| store.value(e) == value)
+        {
             None => {
                 tuple.heads.insert_unique(hash_of(&entry), entry, hash_of);
             }

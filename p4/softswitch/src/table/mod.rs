@@ -74,7 +74,11 @@ impl Table {
             .sum();
         Table {
             index: Index::new(info, def),
-            store: Store { words: def.key_words, range_words, ..Store::default() },
+            store: Store {
+                words: def.key_words,
+                range_words,
+                ..Store::default()
+            },
             targets: Vec::new(),
             data: Vec::new(),
             data_words: def.data_words,
@@ -109,13 +113,19 @@ impl Table {
     }
 
     pub(crate) fn contains(&self, entry: EntryHandle) -> bool {
-        self.targets.get(entry.0 as usize).is_some_and(|t| *t != Target::Free)
+        self.targets
+            .get(entry.0 as usize)
+            .is_some_and(|t| *t != Target::Free)
     }
 
     /// The first entry after `after`.
     pub(crate) fn next(&self, after: Option<EntryHandle>) -> Option<EntryHandle> {
         let from = after.map_or(0, |h| h.0 as usize + 1);
-        let at = self.targets.get(from..)?.iter().position(|t| *t != Target::Free)?;
+        let at = self
+            .targets
+            .get(from..)?
+            .iter()
+            .position(|t| *t != Target::Free)?;
         Some(EntryHandle((from + at) as u32))
     }
 
@@ -195,7 +205,11 @@ impl Table {
 
     pub(crate) fn set_idle(&mut self, entry: EntryHandle, timeout: u64, now: u64) {
         if let Some(idle) = self.idle.get_mut(entry.0 as usize) {
-            *idle = Idle { timeout, last_hit: now, reported: false };
+            *idle = Idle {
+                timeout,
+                last_hit: now,
+                reported: false,
+            };
         }
     }
 
@@ -222,7 +236,11 @@ impl Table {
     }
 
     pub(crate) fn priority(&self, entry: EntryHandle) -> i32 {
-        self.store.priorities.get(entry.0 as usize).copied().unwrap_or(0)
+        self.store
+            .priorities
+            .get(entry.0 as usize)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// The key of an entry as it was encoded.

@@ -1,6 +1,10 @@
 //! The P4Runtime service against the specification, rule by rule: a client that says just what a
 //! test wants, over an in-memory connection.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::cloned_ref_to_slice_refs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cloned_ref_to_slice_refs
+)]
 
 mod arbitration;
 mod arrays;

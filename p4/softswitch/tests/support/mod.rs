@@ -64,7 +64,9 @@ pub fn insert(switch: &mut Switch, table: &str, key: &[(u128, u128)], action: &s
         metadata: Vec::new(),
     };
     let table = softswitch::TableId(number as u32);
-    switch.table_insert(table, &entry, 0).expect("the entry fits");
+    switch
+        .table_insert(table, &entry, 0)
+        .expect("the entry fits");
 }
 
 /// A switch with routes `10.0.x.0/24` to groups of four next hops.
@@ -77,12 +79,34 @@ pub fn router() -> Switch {
     switch.install(program());
     for port in 1..=PORTS {
         let args = [0, u128::from(port / 4)];
-        insert(&mut switch, "port_config", &[(port.into(), 0)], "host_port", &args);
-        let next_hop = [port.into(), ROUTER.into(), 0x0200_0000_1000 + u128::from(port)];
-        insert(&mut switch, "nexthop", &[(port.into(), 0)], "forward", &next_hop);
+        insert(
+            &mut switch,
+            "port_config",
+            &[(port.into(), 0)],
+            "host_port",
+            &args,
+        );
+        let next_hop = [
+            port.into(),
+            ROUTER.into(),
+            0x0200_0000_1000 + u128::from(port),
+        ];
+        insert(
+            &mut switch,
+            "nexthop",
+            &[(port.into(), 0)],
+            "forward",
+            &next_hop,
+        );
         for queue in 0..8 {
             let key = [(port.into(), 0), (queue, 0)];
-            insert(&mut switch, "ecn_profile", &key, "ecn_mark", &[4, 40, 32_768, 0]);
+            insert(
+                &mut switch,
+                "ecn_profile",
+                &key,
+                "ecn_mark",
+                &[4, 40, 32_768, 0],
+            );
         }
     }
     insert(&mut switch, "station", &[(ROUTER.into(), 0)], "accept", &[]);
@@ -91,15 +115,39 @@ pub fn router() -> Switch {
     for subnet in 0..64u128 {
         let prefix = 0x0a00_0000 | subnet << 8;
         let group = subnet % 4;
-        insert(&mut switch, "route_v4", &[(0, 0), (prefix, 24)], "route_group", &[group]);
+        insert(
+            &mut switch,
+            "route_v4",
+            &[(0, 0), (prefix, 24)],
+            "route_group",
+            &[group],
+        );
         let mapped = 0xffff << 32 | prefix;
-        insert(&mut switch, "la_of", &[(0, 0), (mapped, 120)], "set_dst_la", &[group]);
+        insert(
+            &mut switch,
+            "la_of",
+            &[(0, 0), (mapped, 120)],
+            "set_dst_la",
+            &[group],
+        );
     }
     for group in 0..4u128 {
-        insert(&mut switch, "group", &[(group, 0)], "set_group", &[4, 0x1234_5678]);
+        insert(
+            &mut switch,
+            "group",
+            &[(group, 0)],
+            "set_group",
+            &[4, 0x1234_5678],
+        );
         for bucket in 0..4u128 {
             let key = [(group, 0), (bucket, 0)];
-            insert(&mut switch, "group_bucket", &key, "bucket_nexthop", &[group * 4 + bucket + 1]);
+            insert(
+                &mut switch,
+                "group_bucket",
+                &key,
+                "bucket_nexthop",
+                &[group * 4 + bucket + 1],
+            );
         }
     }
     switch
