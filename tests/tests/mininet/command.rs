@@ -32,7 +32,7 @@ fn up_demo() -> Command {
         .arg("up")
         .arg(demo())
         .args(["--target", "mininet", "--grpc-base-port", "20300"]);
-    command.args(["--program", program().kind.name()]);
+    command.args(["--program", &program().kind.name().replace('_', "-")]);
     command
 }
 

@@ -1,6 +1,7 @@
 //! Throughput between two NICs, measured by iperf3.
 
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -8,8 +9,10 @@ use serde::Deserialize;
 use super::error::Error;
 use super::lab::Lab;
 
-/// iperf3's own TCP port.
-const PORT: u16 = 5201;
+/// iperf3's own TCP port. Measurements take turns with the ports from here on, so that one can
+/// start, in the same host too, while the server of another still ends.
+const FIRST_PORT: u16 = 5201;
+const PORTS: u16 = 1000;
 /// What start and end of a measurement may take beside its duration.
 const SLACK: Duration = Duration::from_secs(10);
 
@@ -86,16 +89,18 @@ impl Lab {
         let target: IpAddr = self.nic(to.host, to.rail)?.v4.into();
         let seconds = duration.as_secs().max(1);
         let timeout = Duration::from_secs(seconds) + SLACK;
-        let server = format!("exec iperf3 -s -1 -B {target} -p {PORT}");
+        let turn = self.measurements.fetch_add(1, Ordering::Relaxed);
+        let port = FIRST_PORT + turn % PORTS;
+        let server = format!("exec iperf3 -s -1 -B {target} -p {port}");
         let load = match load {
             Load::Tcp => String::new(),
             Load::Udp { rate_bps } => format!("-u -b {rate_bps}"),
         };
         let client =
-            format!("exec iperf3 -c {target} -B {source} -p {PORT} -t {seconds} -J {load}");
+            format!("exec iperf3 -c {target} -B {source} -p {port} -t {seconds} -J {load}");
         let measure = async {
             let listening = format!(
-                "for i in $(seq 100); do ss -Hltn 'sport = :{PORT}' | grep -q . && exit 0; \
+                "for i in $(seq 100); do ss -Hltn 'sport = :{port}' | grep -q . && exit 0; \
                  sleep 0.05; done; exit 1"
             );
             self.exec(to.host, &listening, SLACK).await?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -23,6 +24,8 @@ pub struct Lab {
     logs: PathBuf,
     runner: Runner,
     events: Mutex<Events>,
+    /// How many were started.
+    pub(super) measurements: AtomicU16,
 }
 
 /// What a command in a host did.
@@ -77,6 +80,7 @@ impl Lab {
                         logs,
                         runner,
                         events,
+                        measurements: AtomicU16::new(0),
                     });
                 }
                 // The runner tears down before it says that it has stopped.
