@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lab::mininet::{Family, Lab, Load, NicRef, Plan, plan};
+use lab::mininet::{Family, Lab, Load, NicRef, Plan, ProgramKind, plan};
 use topology::{Clos, HostCounts, SwitchId, Topology, generate};
 
 use crate::control::Control;
-use crate::fabrics::{options, two_leaves, up};
+use crate::fabrics::{options, program, two_leaves, up};
 use crate::leftovers::Traces;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -74,12 +74,15 @@ async fn the_demo_fabric_carries_ping_and_iperf3() {
     // Across segments on one rail, and across rails.
     measure(&lab, ("h1", 0), ("h5", 0)).await;
     measure(&lab, ("h2", 1), ("h8", 3)).await;
-    // A pulled cable between leaf and spine: the controller leads around it.
-    let cable = topology.uplinks(SwitchId(0)).next().unwrap().link;
-    lab.set_link(cable, false).await.unwrap();
-    control.set_down(&[cable]).await;
-    let report = lab.ping_all(Family::V4).await.unwrap();
-    assert_eq!(report.failed, [], "around the pulled cable");
+    // simple_switch_grpc stops forwarding when one of its interfaces goes down.
+    if program().kind == ProgramKind::MeridianSwitch {
+        // A pulled cable between leaf and spine: the controller leads around it.
+        let cable = topology.uplinks(SwitchId(0)).next().unwrap().link;
+        lab.set_link(cable, false).await.unwrap();
+        control.set_down(&[cable]).await;
+        let report = lab.ping_all(Family::V4).await.unwrap();
+        assert_eq!(report.failed, [], "around the pulled cable");
+    }
     let traces = Traces::of_running(&plan);
     lab.tear_down().await;
     traces.assert_gone();

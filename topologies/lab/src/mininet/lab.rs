@@ -160,7 +160,9 @@ impl Lab {
         })
     }
 
-    /// Pulls (`up` false) or plugs a link's cable: the other end loses or gets carrier.
+    /// Pulls (`up` false) or plugs a link's cable: the interfaces of its switches go down or up,
+    /// and what is at their other ends loses or gets carrier. Not for simple_switch_grpc: once an
+    /// interface that it reads from has gone down, it forwards nothing on any port.
     ///
     /// # Errors
     /// When the runner has ended.
