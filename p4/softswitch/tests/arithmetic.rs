@@ -85,7 +85,7 @@ fn unsigned_results(width: u32, a: u128, b: u128, shift: u32) -> Vec<u128> {
         !a & m,
         a.checked_shl(shift).unwrap_or(0) & m,
         a.checked_shr(shift).unwrap_or(0),
-        a.checked_add(b).unwrap_or(u128::MAX).min(m),
+        a.saturating_add(b).min(m),
         a.saturating_sub(b),
         sum >> low & mask(high - low + 1),
     ]

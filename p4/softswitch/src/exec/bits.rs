@@ -1,8 +1,8 @@
 //! Headers between packets and the frame, and bit strings in general.
 
 use crate::exec::Frame;
-use crate::program::code::{Slot, ones};
-use crate::program::layout::{HeaderLayout, Part, Piece};
+use crate::program::code::Slot;
+use crate::program::layout::{HeaderLayout, Piece};
 
 /// Bytes that must follow the last byte of a packet in its buffer, so that
 /// eight bytes can be read from any place in it.
@@ -49,11 +49,16 @@ pub(crate) fn sign_extend(value: u64, bits: u8) -> u64 {
 pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], cursor: usize) {
     for piece in &header.pieces {
         match *piece {
-            Piece::Word { byte, bytes, first, count } => {
+            Piece::Word {
+                byte,
+                bytes,
+                first,
+                count,
+            } => {
                 let word = word_at(buf, cursor + usize::from(byte)) >> (64 - 8 * u32::from(bytes));
                 let parts = &header.parts[usize::from(first)..][..usize::from(count)];
                 for part in parts {
-                    frame[usize::from(part.slot)] = part_of(word, *part);
+                    frame[usize::from(part.slot)] = word >> (part.shift & 63) & part.mask;
                 }
             }
             Piece::Slow { bit, field } => {
@@ -66,14 +71,9 @@ pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], curs
             }
         }
     }
-}
-
-#[inline(always)]
-fn part_of(word: u64, part: Part) -> u64 {
-    let value = word >> part.shift & ones(part.bits);
-    match part.signed {
-        false => value,
-        true => sign_extend(value, part.bits),
+    for &(slot, bits) in &header.signed {
+        let word = &mut frame[usize::from(slot)];
+        *word = sign_extend(*word, bits);
     }
 }
 
@@ -132,10 +132,15 @@ pub(crate) fn emit(frame: &Frame, header: &HeaderLayout, out: &mut [u8]) -> usiz
     }
     for piece in &header.pieces {
         match *piece {
-            Piece::Word { byte, bytes, first, count } => {
+            Piece::Word {
+                byte,
+                bytes,
+                first,
+                count,
+            } => {
                 let parts = &header.parts[usize::from(first)..][..usize::from(count)];
                 let word = parts.iter().fold(0, |word, part| {
-                    word | (frame[usize::from(part.slot)] & ones(part.bits)) << part.shift
+                    word | (frame[usize::from(part.slot)] & part.mask) << (part.shift & 63)
                 });
                 put(out, usize::from(byte), word, bytes);
             }
@@ -218,7 +223,11 @@ pub(crate) struct Writer<'a> {
 impl<'a> Writer<'a> {
     pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
         out.clear();
-        Writer { out, pending: 0, count: 0 }
+        Writer {
+            out,
+            pending: 0,
+            count: 0,
+        }
     }
 
     /// Appends the low `bits` (at most 64) of a word.
@@ -250,7 +259,8 @@ impl<'a> Writer<'a> {
     /// Pads the last byte with zeros.
     pub(crate) fn finish(self) -> &'a mut Vec<u8> {
         let bytes = self.count.div_ceil(8) as usize;
-        self.out.extend_from_slice(&self.pending.to_be_bytes()[..bytes]);
+        self.out
+            .extend_from_slice(&self.pending.to_be_bytes()[..bytes]);
         self.out
     }
 }
@@ -258,6 +268,7 @@ impl<'a> Writer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::code::ones;
     use proptest::prelude::*;
 
     fn naive(bytes: &[u8], at: usize, bits: u32) -> u128 {

@@ -254,7 +254,7 @@ impl Run<'_> {
         let frame: &mut Frame = &mut self.machine.frame;
         let cursor = self.packet.cursor;
         let varbits = varbits.unwrap_or(0);
-        if varbits % 8 != 0 {
+        if !varbits.is_multiple_of(8) {
             return Err(errors.invalid_argument);
         }
         let bytes = u64::from(header.bytes) + varbits / 8;
@@ -327,7 +327,7 @@ fn store_at(frame: &mut Frame, x: Indexed, index: Slot, a: Slot) {
 }
 
 fn advance(packet: &mut Inner, bits: u64, errors: crate::program::ParserErrors) -> Result<(), u64> {
-    if bits % 8 != 0 {
+    if !bits.is_multiple_of(8) {
         return Err(errors.invalid_argument);
     }
     if bits / 8 > (packet.len - packet.cursor) as u64 {

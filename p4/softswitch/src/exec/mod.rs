@@ -7,8 +7,8 @@ mod headers;
 pub(crate) mod packet;
 mod wide;
 
-use crate::program::{ActionCode, Program, Source};
 use crate::program::code::{Ins, Pc, Slot, ones};
+use crate::program::{ActionCode, Program, Source};
 use crate::state::State;
 use crate::table::{Target, key};
 use bits::sign_extend;
@@ -28,17 +28,33 @@ pub(crate) struct Machine {
     bytes: Vec<u8>,
 }
 
+/// Words of the longest key of a program, at least.
+fn key_words(program: &Program) -> usize {
+    program
+        .parts
+        .tables
+        .iter()
+        .map(|t| t.key_words)
+        .max()
+        .unwrap_or(0)
+}
+
 impl Machine {
     pub(crate) fn new() -> Self {
         // Through a vector, so that the frame never is on the stack.
         let frame: Box<[u64]> = vec![0; 1 << 16].into_boxed_slice();
         let frame = frame.try_into().unwrap_or_else(|_| Box::new([0; 1 << 16]));
-        Machine { frame, key: Vec::new(), bytes: Vec::new() }
+        Machine {
+            frame,
+            key: Vec::new(),
+            bytes: Vec::new(),
+        }
     }
 
     /// Puts a program's constants in place.
     pub(crate) fn prepare(&mut self, program: &Program) {
         self.frame.fill(0);
+        self.key.resize(key_words(program), 0);
         let constants = &program.parts.constants;
         self.frame[program.parts.constants_base..][..constants.len()].copy_from_slice(constants);
     }
@@ -103,9 +119,11 @@ impl Run<'_> {
             };
         }
         loop {
-            let ins = code[pc];
+            // By reference: each arm then loads the operands it has, instead of
+            // all arms' operands being taken apart beforehand.
+            let ins = &code[pc];
             pc += 1;
-            match ins {
+            match *ins {
                 Ins::Mov { d, a } => set!(d, get!(a)),
                 Ins::Mask { d, a, bits } => set!(d, get!(a) & ones(bits)),
                 Ins::Sext { d, a, bits } => set!(d, sign_extend(get!(a), bits)),
@@ -162,7 +180,13 @@ impl Run<'_> {
                     set!(d, low);
                     set!(d + 1, high);
                 }
-                Ins::WExt { from: 1, to: 2, sign: false, d, a } => {
+                Ins::WExt {
+                    from: 1,
+                    to: 2,
+                    sign: false,
+                    d,
+                    a,
+                } => {
                     set!(d, get!(a));
                     set!(d + 1, 0);
                 }
@@ -238,13 +262,22 @@ impl Run<'_> {
         let def = &program.parts.tables[number];
         let table = &mut self.state.tables[number];
         let Machine { frame, key, .. } = &mut *self.machine;
-        key::build(def, frame, key);
-        let Some(entry) = table.index.find(&table.store, key) else {
+        let found = match table.len() {
+            0 => None,
+            _ => {
+                let key = key::build(&def.key_parts, frame, key);
+                table.index.find(&table.store, key)
+            }
+        };
+        let Some(entry) = found else {
             let next = |action: usize| def.next_miss.unwrap_or(def.next[action]);
             return match (table.default, def.profile) {
                 (Some(Target::Action(action)), _) => {
                     let code = &program.parts.actions[action.index()];
-                    (start(program, code, frame, &table.default_data), next(action.index()))
+                    (
+                        start(program, code, frame, &table.default_data),
+                        next(action.index()),
+                    )
                 }
                 (Some(target), Some(_)) => self.apply_profile(number, target, false),
                 _ => (None, def.next_none),

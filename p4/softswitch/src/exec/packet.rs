@@ -27,6 +27,9 @@ pub(crate) struct Inner {
     pub(crate) queued_at: u64,
 }
 
+/// Packets move between pool, queues and interpreter as pointers.
+pub(crate) type Boxed = Box<Inner>;
+
 impl Inner {
     /// Fills it with bytes that arrive.
     pub(crate) fn receive(&mut self, bytes: &[u8]) {

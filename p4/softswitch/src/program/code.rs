@@ -646,7 +646,7 @@ impl Ins {
 /// All ones in the low `bits` (1 to 64).
 #[inline(always)]
 pub(crate) fn ones(bits: u8) -> u64 {
-    u64::MAX >> (64 - u32::from(bits)) % 64
+    u64::MAX >> ((64 - u32::from(bits)) % 64)
 }
 
 /// Words needed for so many bits.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use sonic_rs::{JsonContainerTrait, JsonValueTrait};
 
-use super::code::{Slot, limbs};
+use super::code::{Slot, limbs, ones};
 use super::{LoadError, raw};
 
 /// All headers, stacks and unions of a program.
@@ -42,6 +42,8 @@ pub(crate) struct HeaderLayout {
     /// How the header is read and written, when it has no varbit field.
     pub(crate) pieces: Vec<Piece>,
     pub(crate) parts: Vec<Part>,
+    /// Signed fields among `parts`, with their widths.
+    pub(crate) signed: Vec<(Slot, u8)>,
     /// The varbit field, if there is one.
     pub(crate) varbit: Option<usize>,
     /// Other members of its union.
@@ -81,11 +83,11 @@ pub(crate) enum Piece {
 /// A field within a [`Piece::Word`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
+    /// The field's bits, shifted down.
+    pub(crate) mask: u64,
     pub(crate) slot: Slot,
     /// Bits between the field's least significant bit and the word's.
     pub(crate) shift: u8,
-    pub(crate) bits: u8,
-    pub(crate) signed: bool,
 }
 
 /// A stack of headers or of unions.
@@ -217,12 +219,7 @@ impl Layout {
             .ok_or_else(|| invalid(place, format!("there is no header union stack {name}")))
     }
 
-    pub(super) fn field(
-        &self,
-        header: u16,
-        name: &str,
-        place: &str,
-    ) -> Result<u16, LoadError> {
+    pub(super) fn field(&self, header: u16, name: &str, place: &str) -> Result<u16, LoadError> {
         let layout = &self.headers[usize::from(header)];
         layout
             .fields
@@ -341,12 +338,15 @@ impl<'a> Builder<'a> {
             .by_id
             .get(&id)
             .ok_or_else(|| invalid(place, format!("there is no header with id {id}")))?;
-        let header_type = self.types.get(raw_header.header_type.as_str()).ok_or_else(|| {
-            invalid(
-                format!("header {}", raw_header.name),
-                format!("there is no header type {}", raw_header.header_type),
-            )
-        })?;
+        let header_type = self
+            .types
+            .get(raw_header.header_type.as_str())
+            .ok_or_else(|| {
+                invalid(
+                    format!("header {}", raw_header.name),
+                    format!("there is no header type {}", raw_header.header_type),
+                )
+            })?;
         let number = self.layout.headers.len() as u16;
         let fields = header_type.fields.clone();
         self.layout.headers.push(HeaderLayout {
@@ -361,6 +361,7 @@ impl<'a> Builder<'a> {
             fields,
             pieces: Vec::new(),
             parts: Vec::new(),
+            signed: Vec::new(),
             siblings: Vec::new(),
         });
         self.placed.insert(id, number);
@@ -423,7 +424,12 @@ impl HeaderLayout {
             field.slot = take(field.limbs()) as Slot;
         }
         self.words = take(0) as u16 - self.first;
-        let fixed: u32 = self.fields.iter().filter(|f| !f.varbit).map(|f| f.bits).sum();
+        let fixed: u32 = self
+            .fields
+            .iter()
+            .filter(|f| !f.varbit)
+            .map(|f| f.bits)
+            .sum();
         self.bytes = fixed.div_ceil(8) as u16;
     }
 
@@ -436,17 +442,19 @@ impl HeaderLayout {
         let mut at = 0;
         while at < self.fields.len() {
             match self.word_from(at) {
-                Some((count, bits)) if bit % 8 == 0 => {
+                Some((count, bits)) if bit.is_multiple_of(8) => {
                     let first = self.parts.len() as u16;
                     let mut shift = bits;
                     for field in &self.fields[at..at + count] {
                         shift -= field.bits;
                         self.parts.push(Part {
+                            mask: ones(field.bits as u8),
                             slot: field.slot,
                             shift: shift as u8,
-                            bits: field.bits as u8,
-                            signed: field.signed,
                         });
+                        if field.signed {
+                            self.signed.push((field.slot, field.bits as u8));
+                        }
                     }
                     self.pieces.push(Piece::Word {
                         byte: (bit / 8) as u16,

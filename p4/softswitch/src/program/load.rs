@@ -290,7 +290,7 @@ fn is_null(json: &sonic_rs::Value) -> bool {
     json.is_null()
 }
 
-fn deparser<'r>(root: &'r raw::Root) -> Result<&'r raw::Deparser, LoadError> {
+fn deparser(root: &raw::Root) -> Result<&raw::Deparser, LoadError> {
     match root.deparsers.as_slice() {
         [one] => Ok(one),
         other => Err(invalid(

@@ -1,10 +1,12 @@
 //! A loaded program: checked, compiled, immutable.
 
+mod arith;
 mod ast;
 mod branch;
 pub(crate) mod calc;
 pub(crate) mod code;
 mod emit;
+mod flow;
 mod info;
 pub(crate) mod layout;
 mod load;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::exec::Machine;
-use crate::exec::packet::Inner;
+use crate::exec::packet::Boxed;
 use crate::ids::{Port, TableId};
 use crate::program::Program;
 use crate::state::State;
@@ -98,8 +98,8 @@ pub struct Switch {
     machine: Machine,
     queues: Queues,
     /// Recirculated packets on their way into ingress again.
-    again: VecDeque<(Box<Inner>, traffic::Entry)>,
-    pool: Vec<Box<Inner>>,
+    again: VecDeque<(Boxed, traffic::Entry)>,
+    pool: Vec<Boxed>,
     buffers: Vec<Vec<u8>>,
     stats: SwitchStats,
 }
@@ -239,7 +239,7 @@ impl Switch {
         stats
     }
 
-    fn put_back(&mut self, packet: Box<Inner>) {
+    fn put_back(&mut self, packet: Boxed) {
         if self.pool.len() < 4096 {
             self.pool.push(packet);
         }

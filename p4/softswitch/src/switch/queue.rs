@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::exec::packet::Inner;
+use crate::exec::packet::Boxed;
 use crate::ids::Port;
 
 /// Ports a switch can have: `bit<9>`.
 pub(crate) const PORTS: usize = 512;
 
 struct Queue {
-    packets: VecDeque<Box<Inner>>,
+    packets: VecDeque<Boxed>,
     depth: usize,
 }
 
@@ -71,7 +71,7 @@ impl Queues {
     }
 
     /// Queues a packet where there is room, as [`Self::is_full`] told.
-    pub(crate) fn push(&mut self, port: Port, packet: Box<Inner>) {
+    pub(crate) fn push(&mut self, port: Port, packet: Boxed) {
         let queue = usize::from(packet.queue);
         let Some(queues) = self.of(port) else {
             return;
@@ -85,7 +85,7 @@ impl Queues {
     }
 
     /// The next packet: from the highest queue that has one.
-    pub(crate) fn pop(&mut self, port: Port) -> Option<Box<Inner>> {
+    pub(crate) fn pop(&mut self, port: Port) -> Option<Boxed> {
         let queues = self.ports.get_mut(usize::from(port))?.as_mut()?;
         queues.iter_mut().rev().find_map(|q| q.packets.pop_front())
     }
@@ -118,7 +118,7 @@ impl Queues {
     }
 
     /// Takes everything out of all queues.
-    pub(crate) fn drain(&mut self) -> Vec<Box<Inner>> {
+    pub(crate) fn drain(&mut self) -> Vec<Boxed> {
         let queues = self.ports.iter_mut().flatten().flat_map(|q| q.iter_mut());
         queues.flat_map(|q| q.packets.drain(..)).collect()
     }
@@ -128,8 +128,9 @@ impl Queues {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::exec::packet::Inner;
 
-    fn packet(queue: u8, len: usize) -> Box<Inner> {
+    fn packet(queue: u8, len: usize) -> Boxed {
         Box::new(Inner {
             queue,
             len,

@@ -3,7 +3,7 @@
 use crate::control::{CloneSession, Replica};
 use crate::exec::Run;
 use crate::exec::bits::{self, PADDING};
-use crate::exec::packet::{Inner, Requests};
+use crate::exec::packet::{Boxed, Inner, Requests};
 use crate::ids::Port;
 use crate::program::Program;
 use crate::program::code::{Slot, ones};
@@ -67,7 +67,7 @@ impl Switch {
     }
 
     /// Parser, ingress, and what ingress asked for. Resubmits in place.
-    fn pass(&mut self, program: &Program, mut packet: Box<Inner>, mut entry: Entry, now: u64) {
+    fn pass(&mut self, program: &Program, mut packet: Boxed, mut entry: Entry, now: u64) {
         for _ in 0..LOOP_LIMIT {
             let requests = self.ingress_once(program, &mut packet, &entry, now);
             if requests.abort {
@@ -150,7 +150,7 @@ impl Switch {
     }
 
     /// After ingress: multicast, drop or unicast.
-    fn admit(&mut self, program: &Program, packet: Box<Inner>, now: u64) {
+    fn admit(&mut self, program: &Program, packet: Boxed, now: u64) {
         let standard = &program.standard;
         let group = standard
             .mcast_grp
@@ -252,7 +252,7 @@ impl Switch {
         &mut self,
         program: &Program,
         port: Port,
-        mut packet: Box<Inner>,
+        mut packet: Boxed,
         session: Option<&CloneSession>,
         now: u64,
     ) {
@@ -316,7 +316,7 @@ impl Switch {
         &mut self,
         program: &Program,
         port: Port,
-        mut packet: Box<Inner>,
+        mut packet: Boxed,
         now: u64,
     ) -> Option<Packet> {
         let requests = self.egress_once(program, port, &mut packet, now);
@@ -352,7 +352,7 @@ impl Switch {
         &mut self,
         program: &Program,
         port: Port,
-        packet: &mut Box<Inner>,
+        packet: &mut Boxed,
         now: u64,
     ) -> Requests {
         let mut requests = Requests::default();
@@ -455,7 +455,7 @@ impl Switch {
         packet.cursor = headers;
     }
 
-    fn recirculate(&mut self, mut packet: Box<Inner>, list: u16, program: &Program) {
+    fn recirculate(&mut self, mut packet: Boxed, list: u16, program: &Program) {
         if self.again.len() >= LOOP_LIMIT {
             self.stats.loop_drops += 1;
             return self.put_back(packet);

@@ -3,37 +3,21 @@
 use crate::control::{ControlError, MatchField};
 use crate::exec::Frame;
 use crate::program::code::{limbs, ones};
-use crate::program::tables::{KeyDef, Shape, TableDef};
+use crate::program::tables::{KeyPart, Shape, TableDef};
 use crate::program::{KeyInfo, MatchKind, TableInfo};
 use crate::value::Value;
 
-/// Reads a lookup key out of the frame.
+/// Reads a lookup key out of the frame. Fields of headers that are not valid
+/// read as zero.
 #[inline]
-pub(crate) fn build(def: &TableDef, frame: &Frame, key: &mut Vec<u64>) {
-    key.clear();
-    for field in &def.keys {
-        let valid = field.valid.is_none_or(|v| frame[usize::from(v)] != 0);
-        if !valid {
-            key.extend(std::iter::repeat_n(0, usize::from(field.limbs)));
-        } else if field.limbs == 1 && field.mask.is_none() && !field.signed {
-            key.push(frame[usize::from(field.slot)]);
-        } else {
-            push_slow(field, frame, key);
-        }
+pub(crate) fn build<'k>(parts: &[KeyPart], frame: &Frame, key: &'k mut [u64]) -> &'k mut [u64] {
+    let key = &mut key[..parts.len()];
+    for (word, part) in key.iter_mut().zip(parts) {
+        // The flag is 0 or 1: its negative keeps nothing or everything.
+        let keep = part.mask & frame[usize::from(part.valid)].wrapping_neg();
+        *word = frame[usize::from(part.slot)] & keep;
     }
-}
-
-fn push_slow(field: &KeyDef, frame: &Frame, key: &mut Vec<u64>) {
-    for i in 0..usize::from(field.limbs) {
-        let mut word = frame[usize::from(field.slot) + i];
-        if field.signed {
-            word &= ones((field.bits - 64 * i as u32).min(64) as u8);
-        }
-        if let Some(mask) = &field.mask {
-            word &= mask[i];
-        }
-        key.push(word);
-    }
+    key
 }
 
 /// An entry's key in the table's form.
@@ -104,7 +88,11 @@ fn encode_field(
             }
             let prefix = |i: usize| all(i) & !low_bits(key.width - prefix_len, i);
             if (0..n).any(|i| value.limb(i) & !prefix(i) != 0) {
-                return Err(bad_key(info, key, "bits beyond the prefix are set".to_owned()));
+                return Err(bad_key(
+                    info,
+                    key,
+                    "bits beyond the prefix are set".to_owned(),
+                ));
             }
             out.value.extend((0..n).map(|i| value.limb(i)));
             out.mask.extend((0..n).map(prefix));
@@ -116,7 +104,11 @@ fn encode_field(
             fits(value)?;
             fits(mask)?;
             if (0..n).any(|i| value.limb(i) & !mask.limb(i) != 0) {
-                return Err(bad_key(info, key, "bits outside the mask are set".to_owned()));
+                return Err(bad_key(
+                    info,
+                    key,
+                    "bits outside the mask are set".to_owned(),
+                ));
             }
             out.value.extend((0..n).map(|i| value.limb(i)));
             out.mask.extend((0..n).map(|i| mask.limb(i)));
@@ -164,7 +156,11 @@ fn low_bits(bits: u32, i: usize) -> u64 {
 }
 
 fn bad_key(info: &TableInfo, key: &KeyInfo, why: String) -> ControlError {
-    ControlError::BadKey { table: info.name.clone(), field: key.name.clone(), why }
+    ControlError::BadKey {
+        table: info.name.clone(),
+        field: key.name.clone(),
+        why,
+    }
 }
 
 fn kind_name(kind: MatchKind) -> &'static str {
@@ -188,7 +184,12 @@ fn field_name(field: &MatchField) -> &'static str {
 }
 
 /// The key of an entry as the control plane sees it.
-pub(crate) fn decode(info: &TableInfo, value: &[u64], mask: &[u64], ranges: &[u64]) -> Vec<MatchField> {
+pub(crate) fn decode(
+    info: &TableInfo,
+    value: &[u64],
+    mask: &[u64],
+    ranges: &[u64],
+) -> Vec<MatchField> {
     let (mut at, mut range) = (0, 0);
     info.keys
         .iter()
@@ -207,9 +208,9 @@ pub(crate) fn decode(info: &TableInfo, value: &[u64], mask: &[u64], ranges: &[u6
                     value: own(),
                     mask: Value::from_limbs(&mask[words.clone()]),
                 },
-                MatchKind::Optional => MatchField::Optional(
-                    mask[words.clone()].iter().any(|&w| w != 0).then(own),
-                ),
+                MatchKind::Optional => {
+                    MatchField::Optional(mask[words.clone()].iter().any(|&w| w != 0).then(own))
+                }
                 MatchKind::Range => {
                     let low = Value::from_limbs(&ranges[range..range + n]);
                     let high = Value::from_limbs(&ranges[range + n..range + 2 * n]);

@@ -9,12 +9,12 @@ use softswitch::program::MatchKind;
 use softswitch::{Program, Switch, SwitchConfig, Value};
 
 /// MAC address of the router.
-pub const ROUTER: u64 = 0x0200_0000_0001;
+pub(crate) const ROUTER: u64 = 0x0200_0000_0001;
 /// Ports of next hops: 1 to this.
-pub const PORTS: u16 = 16;
+pub(crate) const PORTS: u16 = 16;
 
 /// The compiled fabric program.
-pub fn program() -> Arc<Program> {
+pub(crate) fn program() -> Arc<Program> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../compiled/fabric.json");
     let json = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     Arc::new(Program::load(&json).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
@@ -23,7 +23,13 @@ pub fn program() -> Arc<Program> {
 /// Adds an entry. `table` and `action` are the last parts of their names. A
 /// field is `(value, qualifier)`: the prefix length, the mask, or nothing that
 /// counts.
-pub fn insert(switch: &mut Switch, table: &str, key: &[(u128, u128)], action: &str, args: &[u128]) {
+pub(crate) fn insert(
+    switch: &mut Switch,
+    table: &str,
+    key: &[(u128, u128)],
+    action: &str,
+    args: &[u128],
+) {
     let program = switch.program().expect("a program").clone();
     let number = program
         .tables()
@@ -70,7 +76,7 @@ pub fn insert(switch: &mut Switch, table: &str, key: &[(u128, u128)], action: &s
 }
 
 /// A switch with routes `10.0.x.0/24` to groups of four next hops.
-pub fn router() -> Switch {
+pub(crate) fn router() -> Switch {
     let mut switch = Switch::new(SwitchConfig {
         cpu_port: Some(510),
         queues: 8,
@@ -158,7 +164,7 @@ fn put(packet: &mut [u8], at: usize, value: u64, bytes: usize) {
 }
 
 /// Internet checksum of a header.
-pub fn checksum(header: &[u8]) -> u16 {
+pub(crate) fn checksum(header: &[u8]) -> u16 {
     let mut sum: u32 = header
         .chunks(2)
         .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
@@ -170,7 +176,7 @@ pub fn checksum(header: &[u8]) -> u16 {
 }
 
 /// A RoCEv2 packet of `len` bytes to the router, ECT(0), DSCP 26.
-pub fn rocev2(dst: u32, source_port: u16, queue_pair: u32, len: usize) -> Vec<u8> {
+pub(crate) fn rocev2(dst: u32, source_port: u16, queue_pair: u32, len: usize) -> Vec<u8> {
     let mut packet = vec![0; len];
     put(&mut packet, 0, ROUTER, 6);
     put(&mut packet, 6, 0x0200_0000_2000, 6);
