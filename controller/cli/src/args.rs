@@ -56,7 +56,7 @@ pub(crate) enum Format {
 Examples:
   meridian demo
   meridian demo --format json | jq '.runs[] | {name, busbw_ratio, cross_la_share}'
-  meridian demo --topology topologies/two-tier-dual-tor.yaml --seed 7 --report /tmp/report")]
+  meridian demo --topology topologies/dual-plane.yaml --seed 7 --report /tmp/report")]
 pub(crate) struct DemoArgs {
     /// The fabric [default: topologies/demo.yaml, or the copy built into the command].
     #[arg(long, value_name = "FILE")]
@@ -125,13 +125,14 @@ pub(crate) struct UpArgs {
     /// With --target external: NAME=HOST:PORT of a switch's P4Runtime server; once per switch.
     #[arg(long = "switch", value_name = "NAME=HOST:PORT")]
     pub(crate) switches: Vec<String>,
-    /// With --target mininet: the switch program to run.
-    #[arg(long, value_enum, default_value_t = SwitchProgram::MeridianSwitch)]
-    pub(crate) program: SwitchProgram,
+    /// With --target mininet: the switch program to run [default: meridian-switch].
+    #[arg(long, value_enum)]
+    pub(crate) program: Option<SwitchProgram>,
     /// First TCP port (on 127.0.0.1) for the switches' P4Runtime servers.
     #[arg(long, value_name = "PORT", default_value_t = 9559)]
     pub(crate) grpc_base_port: u16,
-    /// Run a check of reachability between all hosts, print it, tear down and exit.
+    /// Check and exit: that every NIC reaches every other (embedded, mininet), that the switches hold their
+    /// entries (external).
     #[arg(long)]
     pub(crate) once: bool,
     /// Commands to run inside hosts once the fabric is up (Mininet only): HOST:COMMAND; the fabric is torn down after the last.
@@ -185,7 +186,7 @@ pub(crate) enum TopologyCommand {
 Examples:
   meridian topology show topologies/nics-1024.yaml
   meridian topology show topologies/demo.yaml --la
-  meridian topology show topologies/demo.yaml --switch leaf-s1-r0")]
+  meridian topology show topologies/demo.yaml --switch leaf-s1r0")]
 pub(crate) struct ShowArgs {
     /// The topology file.
     pub(crate) file: PathBuf,
@@ -208,6 +209,7 @@ Examples:
   meridian topology generate --segments 2 --hosts 16 --rails 8 --spines 8 --speed 400G -o big.yaml")]
 pub(crate) struct GenerateArgs {
     /// A file with a `clos:` form; without it the options below describe the fabric.
+    #[arg(conflicts_with_all = ["name", "pods", "segments", "hosts", "rails", "spines", "cores", "speed", "dual_tor", "planes"])]
     pub(crate) file: Option<PathBuf>,
     /// The fabric's name.
     #[arg(long, default_value = "generated")]
@@ -227,9 +229,9 @@ pub(crate) struct GenerateArgs {
     /// Spine switches of a pod (and plane).
     #[arg(long, default_value_t = 4)]
     pub(crate) spines: u32,
-    /// Core switches (0: two tiers).
-    #[arg(long, default_value_t = 0)]
-    pub(crate) cores: u32,
+    /// Core switches of a plane [default: none in a single pod, else as many as keep it non-blocking].
+    #[arg(long)]
+    pub(crate) cores: Option<u32>,
     /// Speed of every link.
     #[arg(long, default_value = "400G")]
     pub(crate) speed: String,

@@ -21,7 +21,7 @@ pub struct Site {
 pub enum PlaceError {
     /// Not enough hosts are free.
     #[error(
-        "job `{job}` asks for {wanted} hosts with {rails} rails and {gpus} GPUs, and {free} such hosts are free: lower `hosts` to {free} or less, or take a larger fabric"
+        "job `{job}` asks for {wanted} hosts with {rails} rails and {gpus} GPUs, and {free} such hosts are free: lower `hosts`, `channels` or `ranks_per_host` in the job, or take a fabric with more"
     )]
     TooFewHosts {
         /// The job's name.

@@ -21,7 +21,9 @@ const ROUND_NS: u64 = 1_000_000;
 /// What was found.
 #[derive(Debug, Serialize)]
 pub(crate) struct Reach {
-    /// Ordered pairs of NICs that were tried.
+    /// Ordered pairs of NICs that there are.
+    pub(crate) pairs: usize,
+    /// Pairs that were tried.
     pub(crate) tried: usize,
     /// Pairs whose probe did not arrive.
     pub(crate) failed: usize,
@@ -33,7 +35,14 @@ impl Reach {
     /// For people.
     pub(crate) fn to_text(&self) -> String {
         if self.failed == 0 {
-            return format!("every NIC reaches every other ({} pairs tried)", self.tried);
+            return if self.tried == self.pairs {
+                format!("every NIC reaches every other ({} pairs tried)", self.tried)
+            } else {
+                format!(
+                    "a sample of {} of {} pairs of NICs reach each other",
+                    self.tried, self.pairs
+                )
+            };
         }
         format!(
             "{} of {} pairs of NICs do not reach each other, among them {}",
@@ -58,6 +67,7 @@ pub(crate) fn probe(emulator: &mut Emulator, topology: &Topology) -> Reach {
     let count = topology.nics().len();
     let rounds = (MOST_PAIRS / count.max(1)).min(count.saturating_sub(1));
     let mut reach = Reach {
+        pairs: count * count.saturating_sub(1),
         tried: 0,
         failed: 0,
         examples: Vec::new(),

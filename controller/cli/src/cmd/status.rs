@@ -129,7 +129,7 @@ fn switches(fabric: &FabricStatus) -> Table {
         table.add_row([
             switch.name.clone(),
             switch.address.clone(),
-            switch.session.clone(),
+            shorten(&switch.session),
             switch.device_id.to_string(),
             switch.entries.values().sum::<usize>().to_string(),
             format!("{up}/{}", switch.ports.len()),
@@ -153,6 +153,16 @@ fn port_table(fabric: &FabricStatus) -> Table {
         }
     }
     table
+}
+
+/// The beginning of what fits a column; `--format json` has all of it.
+fn shorten(text: &str) -> String {
+    const MOST: usize = 40;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(MOST - 3).collect();
+    format!("{start}...")
 }
 
 fn duration(seconds: u64) -> String {

@@ -48,7 +48,7 @@ fn clos(args: &GenerateArgs) -> Result<Clos, Failure> {
         dual_tor: args.dual_tor,
         planes: args.planes,
         spines: Some(args.spines),
-        cores: (args.cores > 0).then_some(args.cores),
+        cores: args.cores,
         pods: args.pods,
         speeds: PerTier {
             host: speed,

@@ -6,18 +6,25 @@ use crate::failure::Failure;
 use crate::output;
 use crate::report::{DemoReport, Picture, ThroughputPanel, fabric, throughput};
 
-/// Writes `report.json`, `fabric.svg` and `throughput.svg` into `folder`, which is
-/// created.
+/// Creates the folder and sees that it can be written to, so that a long run is not
+/// lost at its end.
+pub(crate) fn prepare_folder(folder: &Path) -> Result<(), Failure> {
+    let failed = |source| Failure::File {
+        path: folder.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    tempfile::tempfile_in(folder).map(drop).map_err(failed)
+}
+
+/// Writes `report.json`, `fabric.svg` and `throughput.svg` into a folder that
+/// [`prepare_folder`] has seen to.
 pub(crate) fn write_folder(
     folder: &Path,
     report: &DemoReport,
     picture: &Picture,
     panels: &[ThroughputPanel],
 ) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|source| Failure::File {
-        path: folder.to_owned(),
-        source,
-    })?;
     let json = sonic_rs::to_string_pretty(report).map_err(Failure::run)?;
     output::write_file(&folder.join("report.json"), &(json + "\n"))?;
     output::write_file(&folder.join("fabric.svg"), &fabric::draw(picture))?;

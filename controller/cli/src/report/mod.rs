@@ -11,6 +11,6 @@ mod summary;
 mod throughput;
 
 pub(crate) use fabric::{Node, Panel, Picture, PictureLink};
-pub(crate) use folder::write_folder;
+pub(crate) use folder::{prepare_folder, write_folder};
 pub(crate) use summary::{DemoReport, FailureReport, RunReport};
 pub(crate) use throughput::{Series, ThroughputPanel};

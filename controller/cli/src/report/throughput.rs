@@ -53,8 +53,13 @@ fn draw_panel(
     panel: &ThroughputPanel,
     longest_us: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
+    let lines = if panel.mark_us.is_some() {
+        "a line per NIC; black: the link is cut"
+    } else {
+        "a line per NIC"
+    };
     let mut chart = ChartBuilder::on(area)
-        .caption(&panel.title, ("sans-serif", 18))
+        .caption(format!("{} ({lines})", panel.title), ("sans-serif", 18))
         .margin(10)
         .x_label_area_size(34)
         .y_label_area_size(56)
@@ -63,6 +68,7 @@ fn draw_panel(
         .configure_mesh()
         .x_desc("fabric time, us")
         .y_desc("sent / NIC rate")
+        .x_label_formatter(&|us| format!("{us:.0}"))
         .y_label_formatter(&|share| format!("{:.0} %", share * 100.0))
         .light_line_style(WHITE.mix(0.0))
         .draw()?;

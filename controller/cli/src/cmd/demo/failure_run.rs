@@ -77,11 +77,13 @@ pub(super) async fn run(
         flows_moved: repair.flows_moved,
     };
     let because = format!(
-        "{} was cut after {:.0} us; {} flows stood still until their paths were moved, \
-         then sent again what was lost",
+        "{} was cut after {:.0} us; {} flows stood still until their paths were moved and then sent again \
+         what was lost. The {:.0} us that the stated model gives to hearing of it, planning and writing \
+         last longer than the whole job, which is why busbw is low",
         failure.link,
         after_ns as f64 / 1e3,
         failure.flows_moved,
+        failure.repair_us,
     );
     let report = measured.report(
         "failure",

@@ -22,7 +22,7 @@ use controller::workload::{Algorithm, Job};
 use crate::args::{DemoArgs, Format};
 use crate::failure::Failure;
 use crate::output::Progress;
-use crate::report::{DemoReport, Panel, RunReport, ThroughputPanel, write_folder};
+use crate::report::{DemoReport, Panel, RunReport, ThroughputPanel, prepare_folder, write_folder};
 use crate::{input, output};
 
 use bed::Bed;
@@ -47,6 +47,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
             job.name
         )));
     }
+    prepare_folder(&args.report)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -60,8 +61,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         .map(|outcome| (outcome.panel, outcome.throughput))
         .unzip::<_, _, Vec<_>, Vec<_>>();
     let picture = Sketch::new(&topology).with(panels);
-    write_folder(&args.report, &report, &picture, &throughput)?;
     output::print(args.format, &report, DemoReport::to_text)?;
+    write_folder(&args.report, &report, &picture, &throughput)?;
     if args.format == Format::Text {
         let folder = args.report.display();
         output::write_all(&format!(

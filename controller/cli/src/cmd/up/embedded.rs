@@ -61,6 +61,7 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
     };
     let ended = stop.unless(serve).await;
     fabric.tear_down().await;
+    eprintln!("stopped");
     match ended {
         Err(Failure::Interrupted) => Ok(()),
         other => other,

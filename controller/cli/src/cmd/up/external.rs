@@ -24,15 +24,19 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
         topology.switches().len()
     ));
     let start = async {
+        external::endpoints(&topology, &args.switches)
+            .map_err(|error| Failure::Input(format!("error: {error}")))?;
         let fabric = external::bring_up(&topology, &args.switches, ANSWER)
             .await
-            .map_err(|error| Failure::Run(error.to_string()))?;
+            .map_err(Failure::run)?;
         Live::start(topology.clone(), fabric.switches.clone(), "external").await
     };
     let live = stop.unless(start).await;
     progress.finish();
     let live = live?;
-    output::print(args.format, &live.up, |up| up.to_text())?;
+    output::print(args.format, &live.up, |up| {
+        format!("{}, read back and found as desired", up.to_text())
+    })?;
     if args.once {
         return Ok(());
     }

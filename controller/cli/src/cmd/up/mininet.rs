@@ -82,8 +82,8 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
 
 fn plan(args: &UpArgs, topology: &::topology::Topology) -> Result<mininet::Plan, Failure> {
     let kind = match args.program {
-        SwitchProgram::MeridianSwitch => ProgramKind::MeridianSwitch,
-        SwitchProgram::SimpleSwitchGrpc => ProgramKind::SimpleSwitchGrpc,
+        None | Some(SwitchProgram::MeridianSwitch) => ProgramKind::MeridianSwitch,
+        Some(SwitchProgram::SimpleSwitchGrpc) => ProgramKind::SimpleSwitchGrpc,
     };
     let program = Program::find(kind).map_err(|error| Failure::Missing(error.to_string()))?;
     let options = mininet::Options {
@@ -144,10 +144,7 @@ async fn finish(args: &UpArgs, lab: &Lab, live: &Live, progress: &Progress) -> R
         let report = lab.ping_all(Family::V4).await.map_err(Failure::run)?;
         done.ping = Some(pings(&report));
     }
-    for text in &args.exec {
-        let (host, command) = text
-            .split_once(':')
-            .ok_or_else(|| Failure::Input(format!("error: --exec '{text}' is not HOST:COMMAND")))?;
+    for (host, command) in args.exec.iter().filter_map(|text| text.split_once(':')) {
         progress.stage(format!("{host}: {command}"));
         let output = lab
             .exec(host, command, EXEC_TIMEOUT)

@@ -32,6 +32,7 @@ struct Setting<'a> {
 pub(crate) fn run(args: &UpArgs) -> Result<(), Failure> {
     check(args)?;
     let topology = Arc::new(input::topology(&args.file)?);
+    check_commands(args, &topology)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -67,6 +68,25 @@ fn check(args: &UpArgs) -> Result<(), Failure> {
     match args.target {
         Target::Mininet => Ok(()),
         _ if !args.exec.is_empty() => wrong("--exec", "mininet"),
+        _ if args.program.is_some() => wrong("--program", "mininet"),
         _ => Ok(()),
     }
+}
+
+/// The commands of `--exec`, before anything is built for them.
+fn check_commands(args: &UpArgs, topology: &Topology) -> Result<(), Failure> {
+    for text in &args.exec {
+        let Some((host, _)) = text.split_once(':') else {
+            return Err(Failure::Input(format!(
+                "error: --exec '{text}' is not HOST:COMMAND; an example is --exec 'h1:ip address'"
+            )));
+        };
+        if !topology.hosts().iter().any(|h| h.name == host) {
+            return Err(Failure::Input(format!(
+                "error: --exec '{text}': no host is named '{host}'; `meridian topology generate {}` lists them",
+                args.file.display(),
+            )));
+        }
+    }
+    Ok(())
 }
