@@ -7,7 +7,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use support::{program, rocev2, router};
+use support::{ENTRANCE, program, rocev2, router};
 
 fn forward(c: &mut Criterion) {
     let mut group = c.benchmark_group("fabric");
@@ -24,7 +24,7 @@ fn forward(c: &mut Criterion) {
             b.iter(|| {
                 now += 1_000;
                 next = (next + 1) % packets.len();
-                switch.ingress(1, &packets[next], now);
+                switch.ingress(ENTRANCE, &packets[next], now);
                 switch.take_ready(&mut ready);
                 for &port in &ready {
                     while let Some(packet) = switch.dequeue(port, now) {

@@ -5,7 +5,7 @@
 mod support;
 
 use softswitch::{Packet, Switch};
-use support::{PORTS, ROUTER, checksum, rocev2, router};
+use support::{ENTRANCE, ROUTER, checksum, rocev2, router};
 
 /// Everything that comes out, in the order of ports.
 fn drain(switch: &mut Switch, now: u64) -> Vec<Packet> {
@@ -52,7 +52,7 @@ fn flows_spread_over_the_group_and_stay() {
     for flow in 0..64 {
         let mut ports = std::collections::BTreeSet::new();
         for _ in 0..3 {
-            switch.ingress(PORTS, &rocev2(0x0a00_0001, 50_000 + flow, 17, 120), 0);
+            switch.ingress(ENTRANCE, &rocev2(0x0a00_0001, 50_000 + flow, 17, 120), 0);
             ports.extend(drain(&mut switch, 0).into_iter().map(|p| p.port));
         }
         assert_eq!(ports.len(), 1, "one flow, one path");
@@ -99,7 +99,7 @@ fn drops_what_it_should_not_forward() {
         packet[at] = byte;
         packet
     };
-    switch.ingress(PORTS + 1, &good, 0); // a port that is off
+    switch.ingress(ENTRANCE + 1, &good, 0); // a port that is off
     switch.ingress(1, &with(5, 0x77), 0); // not the router's MAC
     switch.ingress(1, &with(25, 0), 0); // bad checksum
     switch.ingress(1, &rocev2(0x0b00_0205, 50_000, 17, 120), 0); // no route

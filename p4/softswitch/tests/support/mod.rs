@@ -12,6 +12,8 @@ use softswitch::{Program, Switch, SwitchConfig, Value};
 pub(crate) const ROUTER: u64 = 0x0200_0000_0001;
 /// Ports of next hops: 1 to this.
 pub(crate) const PORTS: u16 = 16;
+/// A host port that no next hop uses.
+pub(crate) const ENTRANCE: u16 = PORTS + 1;
 
 /// The compiled fabric program.
 pub(crate) fn program() -> Arc<Program> {
@@ -83,6 +85,13 @@ pub(crate) fn router() -> Switch {
         ..SwitchConfig::default()
     });
     switch.install(program());
+    insert(
+        &mut switch,
+        "port_config",
+        &[(ENTRANCE.into(), 0)],
+        "host_port",
+        &[0, 9],
+    );
     for port in 1..=PORTS {
         let args = [0, u128::from(port / 4)];
         insert(
