@@ -266,10 +266,10 @@ async fn counters_tell_local_from_crossing_traffic() {
             .lock()
             .unwrap();
         for to in [near, far, far] {
-            switch.ingress(port.port.into(), &udp(topology, from, to), 0);
+            switch.ingress(port.port, &udp(topology, from, to), 0);
         }
         for uplink in topology.neighbours(port.switch) {
-            while switch.dequeue(uplink.port.into(), 0).is_some() {}
+            while switch.dequeue(uplink.port, 0).is_some() {}
         }
     }
     let telemetry = controller.telemetry().await.unwrap();
@@ -299,11 +299,11 @@ async fn arp_for_the_gateway_is_answered_through_the_switch() {
         .switch()
         .lock()
         .unwrap()
-        .ingress(port.port.into(), &request, 0);
+        .ingress(port.port, &request, 0);
     server.poll_cpu();
     let reply = tokio::time::timeout(Duration::from_secs(10), async {
         loop {
-            let packet = server.switch().lock().unwrap().dequeue(port.port.into(), 0);
+            let packet = server.switch().lock().unwrap().dequeue(port.port, 0);
             if let Some(packet) = packet {
                 return packet.bytes;
             }

@@ -37,7 +37,12 @@ pub(crate) struct Args {
 
     /// The program's P4Info in text form: controllers can then write without pushing a
     /// pipeline first.
-    #[arg(long, requires = "program", conflicts_with = "no_p4", value_name = "FILE")]
+    #[arg(
+        long,
+        requires = "program",
+        conflicts_with = "no_p4",
+        value_name = "FILE"
+    )]
     pub(crate) p4info: Option<PathBuf>,
 
     /// Logs to standard output.
