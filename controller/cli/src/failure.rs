@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::output;
+
 /// A command's failure. The exit code tells a script whose fault it was:
 /// 1 something failed while running, 3 the input was wrong, 4 the machine lacks
 /// something, 130 interrupted. (2 is clap's, for wrong arguments.)
@@ -34,8 +36,8 @@ impl Failure {
     /// Prints the failure on standard error and returns its exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
-            Self::Input(text) => eprintln!("{}", text.trim_end()),
-            other => eprintln!("error: {other}"),
+            Self::Input(text) => output::say(text.trim_end()),
+            other => output::say(format!("error: {other}")),
         }
         ExitCode::from(self.code())
     }

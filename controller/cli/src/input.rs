@@ -7,6 +7,7 @@ use ::topology::{LoadError, Topology};
 use controller::workload::{Job, JobError};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Reads and checks a topology file; `-` is standard input.
 pub(crate) fn topology(path: &Path) -> Result<Topology, Failure> {
@@ -26,9 +27,15 @@ pub(crate) fn topology(path: &Path) -> Result<Topology, Failure> {
     })
 }
 
-/// A report of problems, ready for standard error.
+/// A report of problems, ready for standard error. What a file has of control characters
+/// must not reach a terminal; such reports go without colours and with the characters named.
 pub(crate) fn render(report: &::topology::Report) -> Failure {
-    Failure::Input(report.render(std::io::stderr().is_terminal()))
+    let plain = report.render(false);
+    let safe = output::printable(&plain);
+    if safe == plain && std::io::stderr().is_terminal() {
+        return Failure::Input(report.render(true));
+    }
+    Failure::Input(safe)
 }
 
 /// Reads a text file.

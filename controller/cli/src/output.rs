@@ -68,20 +68,55 @@ pub(crate) fn write_all(shown: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file whole or not at all: under another name first, then renamed.
+/// Text with its control characters, line ends and tabs aside, written out as escapes.
+pub(crate) fn printable(text: &str) -> String {
+    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(control) {
+        return text.to_owned();
+    }
+    text.chars()
+        .map(|c| {
+            if control(c) {
+                c.escape_default().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
+}
+
+/// Writes a line to standard error. Nobody may be listening there, which is no reason to fail.
+pub(crate) fn say(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Writes a file whole or not at all: under another name first, then renamed. A device, a
+/// pipe or what a link points to is written to as it is; an existing file keeps its mode.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |source| Failure::File {
         path: path.to_owned(),
         source,
     };
+    let existing = std::fs::symlink_metadata(path).ok();
+    if existing.as_ref().is_some_and(|there| !there.is_file()) {
+        return std::fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(failed);
+    }
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(readable).map_err(failed)?;
+    let mode = existing.map_or_else(
+        || std::os::unix::fs::PermissionsExt::from_mode(0o644),
+        |there| there.permissions(),
+    );
+    file.as_file().set_permissions(mode).map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }
@@ -118,7 +153,7 @@ impl Progress {
     pub(crate) fn stage(&self, message: impl Into<String>) {
         let message = message.into();
         if self.plain {
-            eprintln!("{message}");
+            say(&message);
         }
         self.bar.set_message(message);
     }
@@ -147,6 +182,32 @@ mod tests {
         write_file(&path, "new").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn escapes_of_a_file_do_not_reach_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31m\tb\n"), "a\\u{1b}[31m\tb\n");
+        assert_eq!(printable("\u{9b}2J"), "\\u{9b}2J");
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_a_mode_stays() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "old").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_file(&link, "new").unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        write_file(&file, "newer").unwrap();
+        assert_eq!(std::fs::read_to_string(&link).unwrap(), "newer");
+        assert_eq!(
+            std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        write_file(Path::new("/dev/null"), "gone").unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
     }
 
     #[test]

@@ -17,6 +17,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixListener;
 
 use crate::failure::Failure;
+use crate::output;
 
 const SOCKET_SUFFIX: &str = "sock";
 /// How long `status` waits for a fabric's answer.
@@ -132,10 +133,10 @@ pub(crate) fn ask(folder: &Path, only: Option<&str>) -> Result<Vec<Answer>, Fail
             .map(|stem| stem.to_string_lossy().into_owned())
             .unwrap_or_default();
         match UnixStream::connect(&path) {
-            Ok(stream) => answers.push(Answer {
-                json: read_answer(stream).map_err(|source| Failure::File { path, source })?,
-                fabric,
-            }),
+            Ok(stream) => match read_answer(stream) {
+                Ok(json) => answers.push(Answer { fabric, json }),
+                Err(error) => output::say(format!("fabric '{fabric}' does not answer: {error}")),
+            },
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 tracing::info!(path = %path.display(), "removing a dead fabric's socket");
                 let _ = std::fs::remove_file(&path);

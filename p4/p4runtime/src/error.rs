@@ -115,6 +115,12 @@ pub fn outcomes(status: &Status, updates: usize) -> Option<Vec<Result<(), Update
         .collect()
 }
 
+/// Bytes of details up to which every failed update keeps its message. Details travel in a header,
+/// base64-encoded, and clients on grpc-core refuse headers of more than 8 to 16 KiB by default.
+const DETAILS_BUDGET: usize = 5 << 10;
+/// Failed updates that keep their message beyond that; the others keep their codes.
+const FULL_MESSAGES: usize = 8;
+
 /// What a server returns for a batch: the response if every update succeeded,
 /// else the status that tells the outcomes.
 ///
@@ -127,12 +133,23 @@ pub fn write_result(outcomes: Vec<Result<(), UpdateError>>) -> Result<v1::WriteR
         return Ok(v1::WriteResponse {});
     }
     let message = format!("{failed} of {total} updates failed");
-    let details = outcomes.into_iter().map(|outcome| {
-        let error = outcome.err().map_or(v1::Error::default(), v1::Error::from);
-        Any {
-            type_url: ERROR_URL.to_owned(),
-            value: error.encode_to_vec(),
+    let mut errors: Vec<v1::Error> = outcomes
+        .into_iter()
+        .map(|outcome| outcome.err().map_or(v1::Error::default(), v1::Error::from))
+        .collect();
+    let text: usize = errors.iter().map(|error| error.message.len()).sum();
+    if text + total * ERROR_URL.len() > DETAILS_BUDGET {
+        for error in errors
+            .iter_mut()
+            .filter(|e| e.canonical_code != 0)
+            .skip(FULL_MESSAGES)
+        {
+            error.message.clear();
         }
+    }
+    let details = errors.into_iter().map(|error| Any {
+        type_url: ERROR_URL.to_owned(),
+        value: error.encode_to_vec(),
     });
     let status = rpc::Status {
         code: Code::Unknown as i32,
@@ -155,6 +172,27 @@ mod tests {
             target_code: 7,
             ..UpdateError::new(Code::ResourceExhausted, "the table is full")
         }
+    }
+
+    #[test]
+    fn a_large_batch_keeps_all_codes_and_fits_a_header() {
+        let sent: Vec<_> = (0..120).map(|_| Err(failure())).collect();
+        let status = write_result(sent).unwrap_err();
+        assert!(
+            status.details().len() * 4 / 3 < 8 << 10,
+            "{}",
+            status.details().len()
+        );
+        let got = outcomes(&status, 120);
+        assert!(
+            got.iter()
+                .all(|o| o.as_ref().is_err_and(|e| e.code == Code::ResourceExhausted))
+        );
+        assert!(
+            got[0]
+                .as_ref()
+                .is_err_and(|e| e.message == "the table is full")
+        );
     }
 
     #[test]

@@ -40,7 +40,9 @@ pub(crate) fn run(args: &ImportArgs) -> Result<(), Failure> {
         summary: Summary::of(&topology),
         findings,
     };
-    output::print(args.format, &imported, report)
+    output::print(args.format, &imported, |imported| {
+        output::printable(&report(imported))
+    })
 }
 
 fn report(imported: &Imported) -> String {

@@ -15,8 +15,12 @@ const MOST_PAIRS: usize = 200_000;
 const MOST_NAMED: usize = 10;
 /// UDP port of probes (discard, RFC 863).
 const PROBE_PORT: u16 = 9;
-/// Fabric time that a round of probes gets to arrive, ns.
-const ROUND_NS: u64 = 1_000_000;
+/// Bits that a round's probes put on one link at the most, generously: 64 probes of 128 bytes.
+const ROUND_BITS: u64 = 64 * 128 * 8;
+/// Links and switches that a probe passes at the most.
+const HOPS: u64 = 8;
+/// Latency of a switch and its queues, ns.
+const SWITCH_NS: u64 = 100_000;
 
 /// What was found.
 #[derive(Debug, Serialize)]
@@ -81,7 +85,7 @@ pub(crate) fn probe(emulator: &mut Emulator, topology: &Topology) -> Reach {
                 emulator.send_frame(nic, frame.0, &frame.1);
             }
         }
-        let until = emulator.now() + ROUND_NS;
+        let until = emulator.now() + round_ns(topology);
         emulator.run_until(until);
         let mut arrived: BTreeMap<NicId, usize> = BTreeMap::new();
         for nic in topology.nic_ids() {
@@ -112,6 +116,15 @@ pub(crate) fn probe(emulator: &mut Emulator, topology: &Topology) -> Reach {
         }
     }
     reach
+}
+
+/// Fabric time that a round of probes gets to arrive, ns: by the slowest and the longest link.
+fn round_ns(topology: &Topology) -> u64 {
+    let links = || topology.links().iter();
+    let delay = links().map(|link| link.delay_ns).max().unwrap_or(0);
+    let speed = links().map(|link| link.speed_bps).min().unwrap_or(1).max(1);
+    let serialisation = ROUND_BITS.saturating_mul(1_000_000_000) / speed;
+    HOPS * (SWITCH_NS + delay + serialisation)
 }
 
 /// One probe for each port of the source.

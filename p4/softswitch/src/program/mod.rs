@@ -244,6 +244,31 @@ pub enum LoadError {
     },
 }
 
+/// Deepest nesting of brackets and braces. p4c's own output stays far below; the reader recurses,
+/// and must not be led into exhausting the stack.
+const MAX_DEPTH: usize = 256;
+
+/// Refuses JSON that is nested too deep to be read safely.
+fn check_depth(json: &[u8]) -> Result<(), LoadError> {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return Err(LoadError::Json(format!(
+                "nested more than {MAX_DEPTH} levels deep"
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Program {
     /// Loads and checks a program.
     ///
@@ -251,6 +276,7 @@ impl Program {
     /// When the JSON is malformed, contradicts itself, or uses a feature this
     /// switch does not have; the error names the thing and its place.
     pub fn load(json: &[u8]) -> Result<Self, LoadError> {
+        check_depth(json)?;
         load::load(json)
     }
 

@@ -13,14 +13,20 @@ use controller::session::{Config, Controller, Program};
 use controller::telemetry::Telemetry;
 use lab::Fabric;
 use lab::emulator::collective::{Ring, RingAllReduce};
-use lab::emulator::{Emulator, EmulatorConfig, Notice, QueuePairNumbers, RunId, Schedule};
+use lab::emulator::{
+    Emulator, EmulatorConfig, FlowSpec, Notice, QueuePairNumbers, RunId, Schedule,
+};
 
 use super::measure::Measured;
 use crate::cmd::bring_up::endpoint;
 use crate::failure::Failure;
+use crate::output::Progress;
 
 /// Fabric time that late acknowledgements get before counters are read, ns.
 const SETTLE_NS: u64 = 200_000;
+
+/// Fabric time between two signs of progress, ns.
+const TICK_NS: u64 = 50_000;
 
 /// A fabric that is up, with its controller.
 pub(super) struct Bed {
@@ -68,18 +74,38 @@ impl Bed {
     }
 
     /// The job's all-reduce on the NICs that the plan chose, and its flows.
-    pub(super) fn all_reduce(&mut self, plan: &JobPlan, bytes: u64) -> (RingAllReduce, Schedule) {
+    ///
+    /// # Errors
+    /// The fabric has no way for one of the flows: it would be sent again for ever.
+    pub(super) fn all_reduce(
+        &mut self,
+        plan: &JobPlan,
+        bytes: u64,
+    ) -> Result<(RingAllReduce, Schedule), Failure> {
         let rings = plan.rings.iter().map(|ring| Ring {
             nics: ring.nics.clone(),
         });
         let reduce = RingAllReduce::new(rings.collect(), bytes);
         let schedule = reduce.schedule(&mut self.numbers);
-        (reduce, schedule)
+        let mut trial = self.desired.clone();
+        trial
+            .set_flows(self.flows(&schedule))
+            .map_err(Failure::run)?;
+        for (flow, path) in schedule.flows().iter().zip(&trial.placed().paths) {
+            if path.is_none() {
+                let [src, dst] = [flow.src, flow.dst].map(|nic| self.nic_name(nic));
+                return Err(Failure::Input(format!(
+                    "error: the fabric has no way from {src} to {dst}: no switch above both leaves; \
+                     add links, or run a job whose rings need none"
+                )));
+            }
+        }
+        Ok((reduce, schedule))
     }
 
-    /// Gives every flow of the schedule a path of its own, and writes it to the switches.
-    pub(super) async fn place(&mut self, schedule: &mut Schedule) -> Result<(), Failure> {
-        let flows = schedule.flows().iter().map(|flow| Flow {
+    /// The flows of a schedule, as the controller places them.
+    fn flows(&self, schedule: &Schedule) -> Vec<Flow> {
+        let flow = |flow: &FlowSpec| Flow {
             key: FlowKey::roce(
                 self.topology[flow.src].v4.into(),
                 self.topology[flow.dst].v4.into(),
@@ -91,11 +117,19 @@ impl Bed {
                 bytes: flow.bytes,
                 port: None,
             },
-        });
-        let changes = self
-            .desired
-            .set_flows(flows.collect())
-            .map_err(Failure::run)?;
+        };
+        schedule.flows().iter().map(flow).collect()
+    }
+
+    fn nic_name(&self, nic: NicId) -> String {
+        let nic = &self.topology[nic];
+        format!("{}/{}", self.topology[nic.host].name, nic.rail)
+    }
+
+    /// Gives every flow of the schedule a path of its own, and writes it to the switches.
+    pub(super) async fn place(&mut self, schedule: &mut Schedule) -> Result<(), Failure> {
+        let flows = self.flows(schedule);
+        let changes = self.desired.set_flows(flows).map_err(Failure::run)?;
         for (index, flow) in schedule.flows_mut().iter_mut().enumerate() {
             if let Some(path) = self.desired.path(index) {
                 flow.src_port = path.src_port;
@@ -130,12 +164,20 @@ impl Bed {
     }
 
     /// Runs until the schedule is done.
-    pub(super) fn finish(&mut self, run: RunId) -> Result<(), Failure> {
+    pub(super) fn finish(&mut self, run: RunId, progress: &Progress) -> Result<(), Failure> {
+        let (begun, started) = (Instant::now(), self.emulator.now());
         loop {
-            match self.emulator.run_until_notice(u64::MAX) {
+            if self.emulator.next_event_time().is_none() {
+                return Err(stuck());
+            }
+            let until = self.emulator.now() + TICK_NS;
+            match self.emulator.run_until_notice(until) {
                 Some(Notice::RunFinished { run: done, .. }) if done == run => return Ok(()),
-                Some(_) => {}
-                None => return Err(stuck()),
+                _ => progress.tick(format!(
+                    "{} us of fabric time in {:.0} s",
+                    (self.emulator.now() - started) / 1_000,
+                    begun.elapsed().as_secs_f64()
+                )),
             }
         }
     }

@@ -46,7 +46,7 @@ pub(super) async fn run(
     bytes: u64,
     after_ns: u64,
 ) -> Result<(Outcome, FailureReport), Failure> {
-    let (reduce, mut schedule) = bed.all_reduce(plan, bytes);
+    let (reduce, mut schedule) = bed.all_reduce(plan, bytes)?;
     bed.place(&mut schedule).await?;
     let link = victim(bed)?;
     let (run, before) = bed.start(schedule).await?;

@@ -84,15 +84,22 @@ async fn demo(
     };
     let unplaced = place(Strategy::Unplaced { seed })?;
     let placed = place(Strategy::Placed)?;
+    if measure::edges(topology, &placed).1 == 0 {
+        return Err(Failure::Input(format!(
+            "error: job '{}' fits in one LA domain, so no flow of its third run would use a link between \
+             switches that could fail; give the job more hosts",
+            job.name
+        )));
+    }
     let count = topology.switches().len();
     progress.stage(format!("bringing up {count} switches"));
     let mut bed = Bed::bring_up(Arc::clone(topology), seed).await?;
     let bytes = job.collective.bytes_per_rank;
 
     progress.stage("run 1 of 3: ranks as they come, plain ECMP");
-    let first = as_they_come(&mut bed, &unplaced, bytes).await?;
+    let first = as_they_come(&mut bed, &unplaced, bytes, progress).await?;
     progress.stage("run 2 of 3: placed by topology");
-    let second = by_topology(&mut bed, &placed, bytes).await?;
+    let second = by_topology(&mut bed, &placed, bytes, progress).await?;
     progress.stage("run 3 of 3: placed, and a link is cut half way");
     let (third, failure) =
         failure_run::run(&mut bed, &placed, bytes, second.elapsed_ns / 2).await?;
@@ -112,10 +119,15 @@ async fn demo(
     Ok((report, outcomes))
 }
 
-async fn as_they_come(bed: &mut Bed, plan: &JobPlan, bytes: u64) -> Result<Outcome, Failure> {
-    let (reduce, schedule) = bed.all_reduce(plan, bytes);
+async fn as_they_come(
+    bed: &mut Bed,
+    plan: &JobPlan,
+    bytes: u64,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
+    let (reduce, schedule) = bed.all_reduce(plan, bytes)?;
     let (run, before) = bed.start(schedule).await?;
-    bed.finish(run)?;
+    bed.finish(run, progress)?;
     let measured = bed.measure(run, &before).await?;
     let (edges, crossing) = measure::edges(&bed.topology, plan);
     let least = least_crossing(plan, edges);
@@ -133,11 +145,16 @@ async fn as_they_come(bed: &mut Bed, plan: &JobPlan, bytes: u64) -> Result<Outco
     Ok(outcome(bed, &measured, report, None))
 }
 
-async fn by_topology(bed: &mut Bed, plan: &JobPlan, bytes: u64) -> Result<Outcome, Failure> {
-    let (reduce, mut schedule) = bed.all_reduce(plan, bytes);
+async fn by_topology(
+    bed: &mut Bed,
+    plan: &JobPlan,
+    bytes: u64,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
+    let (reduce, mut schedule) = bed.all_reduce(plan, bytes)?;
     bed.place(&mut schedule).await?;
     let (run, before) = bed.start(schedule).await?;
-    bed.finish(run)?;
+    bed.finish(run, progress)?;
     let measured = bed.measure(run, &before).await?;
     let (edges, crossing) = measure::edges(&bed.topology, plan);
     let placed = bed.desired.placed();

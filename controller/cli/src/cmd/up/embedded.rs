@@ -52,7 +52,7 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
     output::print(args.format, &live.up, |up| {
         format!("{}\n{}", up.to_text(), reach.to_text())
     })?;
-    eprintln!("Ctrl-C to stop; `meridian status` in another terminal shows how it is");
+    output::say("Ctrl-C to stop; `meridian status` in another terminal shows how it is");
     let serve = async {
         tokio::select! {
             kept = live.keep(&announcement) => kept,
@@ -61,7 +61,7 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
     };
     let ended = stop.unless(serve).await;
     fabric.tear_down().await;
-    eprintln!("stopped");
+    output::say("stopped");
     match ended {
         Err(Failure::Interrupted) => Ok(()),
         other => other,

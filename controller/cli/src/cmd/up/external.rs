@@ -40,7 +40,7 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
     if args.once {
         return Ok(());
     }
-    eprintln!("Ctrl-C to let go of the switches; their entries stay");
+    output::say("Ctrl-C to let go of the switches; their entries stay");
     match stop.unless(live.keep(&announcement)).await {
         Err(Failure::Interrupted) => Ok(()),
         other => other,

@@ -123,13 +123,13 @@ fn died(exited: Result<mininet::SwitchExit, mininet::Error>) -> Failure {
 /// How to get at hosts and logs.
 fn hints(lab: &Lab) {
     if let Some(host) = lab.plan().hosts.first() {
-        eprintln!(
+        output::say(format!(
             "in a host: mnexec -a $(pgrep -of 'mininet:{0}$') ip address   (or --exec '{0}:ip address')",
             host.name
-        );
+        ));
     }
-    eprintln!("switch logs: {}", lab.logs().display());
-    eprintln!("Ctrl-C to stop; `meridian status` in another terminal shows how it is");
+    output::say(format!("switch logs: {}", lab.logs().display()));
+    output::say("Ctrl-C to stop; `meridian status` in another terminal shows how it is");
 }
 
 /// `--once` and `--exec`: does what was asked, and fails if any of it failed.
