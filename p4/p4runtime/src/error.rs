@@ -144,7 +144,10 @@ pub fn write_result(outcomes: Vec<Result<(), UpdateError>>) -> Result<v1::WriteR
             .filter(|e| e.canonical_code != 0)
             .skip(FULL_MESSAGES)
         {
-            error.message.clear();
+            *error = v1::Error {
+                canonical_code: error.canonical_code,
+                ..v1::Error::default()
+            };
         }
     }
     let details = errors.into_iter().map(|error| Any {
@@ -183,7 +186,7 @@ mod tests {
             "{}",
             status.details().len()
         );
-        let got = outcomes(&status, 120);
+        let got = outcomes(&status, 120).unwrap();
         assert!(
             got.iter()
                 .all(|o| o.as_ref().is_err_and(|e| e.code == Code::ResourceExhausted))
