@@ -163,6 +163,11 @@ pub(crate) struct StatusArgs {
 
 /// Arguments of `meridian topology`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian topology show topologies/demo.yaml
+  meridian topology generate topologies/demo.yaml -o explicit.yaml
+  meridian topology import ibnetdiscover.txt -o fabric.yaml")]
 pub(crate) struct TopologyArgs {
     /// What to do.
     #[command(subcommand)]
@@ -244,6 +249,9 @@ pub(crate) struct GenerateArgs {
     /// Where to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// How to say what was written to -o FILE; the file itself is YAML.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
 }
 
 /// Arguments of `meridian topology import`.

@@ -91,6 +91,18 @@ fn the_explicit_form_describes_the_same_fabric() {
     ]);
     let generated = run(&["topology", "generate", "topologies/demo.yaml"]);
     assert!(generated.status.success());
+    let target = tempfile::tempdir().unwrap();
+    let target = target.path().join("explicit.yaml");
+    let target = target.to_str().unwrap();
+    let source = "topologies/demo.yaml";
+    let said = run(&[
+        "topology", "generate", source, "-o", target, "--format", "json",
+    ]);
+    assert_eq!(
+        json(&stdout(&said))["summary"]["switches"].as_u64(),
+        Some(12)
+    );
+    assert_eq!(std::fs::read(target).unwrap(), generated.stdout);
     let explicit = file(&generated.stdout);
     let path = explicit.path().to_str().unwrap();
     let explicit = run(&["topology", "show", path, "--format", "json"]);
@@ -126,12 +138,13 @@ fn a_real_fabric_is_imported_and_its_oddities_named() {
 #[test]
 #[ignore = "needs the built command; tests/run demo"]
 fn every_command_has_help_with_an_example() {
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &[],
         &["demo"],
         &["check"],
         &["up"],
         &["status"],
+        &["topology"],
         &["topology", "generate"],
         &["topology", "show"],
         &["topology", "import"],

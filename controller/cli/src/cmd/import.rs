@@ -7,7 +7,6 @@ use ::topology::import::{Finding, FindingKind, ibnetdiscover};
 use ::topology::show::Summary;
 use serde::Serialize;
 
-use super::topology::write_topology;
 use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::{input, output};
@@ -32,7 +31,7 @@ pub(crate) fn run(args: &ImportArgs) -> Result<(), Failure> {
     let (topology, findings) =
         ibnetdiscover(&text).map_err(|error| Failure::Input(format!("error: {file}: {error}")))?;
     if let Some(path) = &args.output {
-        write_topology(&topology, Some(path))?;
+        output::write_file(path, &topology.to_yaml())?;
     }
     let imported = Imported {
         file,

@@ -1,11 +1,11 @@
 //! `meridian topology`: generate, show, import.
 
-use std::path::Path;
-
+use ::topology::show::Summary;
 use ::topology::units::parse_speed;
-use ::topology::{Clos, PerTier, Topology, generate};
+use ::topology::{Clos, PerTier, generate};
+use serde::Serialize;
 
-use crate::args::{GenerateArgs, TopologyArgs, TopologyCommand};
+use crate::args::{Format, GenerateArgs, TopologyArgs, TopologyCommand};
 use crate::failure::Failure;
 use crate::{input, output};
 
@@ -25,16 +25,30 @@ fn generate_explicit(args: &GenerateArgs) -> Result<(), Failure> {
             generate(&clos(args)?).map_err(|error| Failure::Input(format!("error: {error}")))?
         }
     };
-    write_topology(&topology, args.output.as_deref())
+    let Some(path) = &args.output else {
+        if args.format == Format::Json {
+            return Err(Failure::Input(
+                "error: topologies are YAML; with --format json, name a file for it with -o"
+                    .to_owned(),
+            ));
+        }
+        return output::write_all(&topology.to_yaml());
+    };
+    output::write_file(path, &topology.to_yaml())?;
+    let generated = Generated {
+        written: path.display().to_string(),
+        summary: Summary::of(&topology),
+    };
+    output::print(args.format, &generated, |generated| {
+        format!("{}written to {}", generated.summary, generated.written)
+    })
 }
 
-/// Writes the explicit form to a file, or to standard output.
-pub(crate) fn write_topology(topology: &Topology, path: Option<&Path>) -> Result<(), Failure> {
-    let yaml = topology.to_yaml();
-    match path {
-        None => output::write_all(&yaml),
-        Some(path) => output::write_file(path, &yaml),
-    }
+/// What `generate -o FILE --format json` prints.
+#[derive(Debug, Serialize)]
+struct Generated {
+    written: String,
+    summary: Summary,
 }
 
 fn clos(args: &GenerateArgs) -> Result<Clos, Failure> {
