@@ -40,7 +40,7 @@ fn generate_explicit(args: &GenerateArgs) -> Result<(), Failure> {
         summary: Summary::of(&topology),
     };
     output::print(args.format, &generated, |generated| {
-        format!("{}written to {}", generated.summary, generated.written)
+        format!("{}\nwritten to {}", generated.summary, generated.written)
     })
 }
 
