@@ -18,6 +18,7 @@ mod args;
 mod cmd;
 mod failure;
 mod input;
+mod names;
 mod output;
 mod report;
 mod running;

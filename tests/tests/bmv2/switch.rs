@@ -43,11 +43,7 @@ impl Target {
                 command.args(["--thrift-port", &THRIFT_PORT.to_string()]);
                 command
             }
-            Target::MeridianSwitch => {
-                let test = std::env::current_exe().unwrap();
-                let profile = test.parent().and_then(Path::parent).unwrap();
-                Command::new(profile.join("meridian-switch"))
-            }
+            Target::MeridianSwitch => Command::new(tests::binary("meridian-switch").unwrap()),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! The fabrics of these tests and how they come up.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use lab::mininet::{Error, Lab, Options, Plan, Program, ProgramKind, plan};
 use topology::{Clos, HostCounts, Topology, generate};
 
-/// Where `tests/run` has built the binaries: beside this test's own folder.
+/// A binary that `tests/run` has built.
 pub(crate) fn binary(name: &str) -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    own.parent().and_then(Path::parent).unwrap().join(name)
+    tests::binary(name).unwrap()
 }
 
 /// The switch program under test.

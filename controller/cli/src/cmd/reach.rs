@@ -8,6 +8,7 @@ use lab::emulator::Emulator;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::names;
 
 /// Most pairs that are tried; in larger fabrics each NIC tries a part of the others.
 const MOST_PAIRS: usize = 200_000;
@@ -76,6 +77,7 @@ pub(crate) fn probe(emulator: &mut Emulator, topology: &Topology) -> Reach {
         failed: 0,
         examples: Vec::new(),
     };
+    let round_ns = round_ns(topology);
     for round in 0..rounds {
         // Spread over all distances when not all are tried.
         let shift = 1 + round * count.saturating_sub(1) / rounds.max(1);
@@ -85,7 +87,7 @@ pub(crate) fn probe(emulator: &mut Emulator, topology: &Topology) -> Reach {
                 emulator.send_frame(nic, frame.0, &frame.1);
             }
         }
-        let until = emulator.now() + round_ns(topology);
+        let until = emulator.now() + round_ns;
         emulator.run_until(until);
         let mut arrived: BTreeMap<NicId, usize> = BTreeMap::new();
         for nic in topology.nic_ids() {
@@ -105,10 +107,7 @@ pub(crate) fn probe(emulator: &mut Emulator, topology: &Topology) -> Reach {
             if got < sent {
                 reach.failed += 1;
                 if reach.examples.len() < MOST_NAMED {
-                    let name = |nic: NicId| {
-                        let nic = &topology[nic];
-                        format!("{}/{}", topology[nic.host].name, nic.rail)
-                    };
+                    let name = |nic| names::nic(topology, nic);
                     let pair = format!("{} -> {}", name(nic), name(target(index)));
                     reach.examples.push(pair);
                 }

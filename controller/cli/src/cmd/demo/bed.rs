@@ -20,6 +20,7 @@ use lab::emulator::{
 use super::measure::Measured;
 use crate::cmd::bring_up::endpoint;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Progress;
 
 /// Fabric time that late acknowledgements get before counters are read, ns.
@@ -93,7 +94,7 @@ impl Bed {
             .map_err(Failure::run)?;
         for (flow, path) in schedule.flows().iter().zip(&trial.placed().paths) {
             if path.is_none() {
-                let [src, dst] = [flow.src, flow.dst].map(|nic| self.nic_name(nic));
+                let [src, dst] = [flow.src, flow.dst].map(|nic| names::nic(&self.topology, nic));
                 return Err(Failure::Input(format!(
                     "error: the fabric has no way from {src} to {dst}: no switch above both leaves; \
                      add links, or run a job whose rings need none"
@@ -119,11 +120,6 @@ impl Bed {
             },
         };
         schedule.flows().iter().map(flow).collect()
-    }
-
-    fn nic_name(&self, nic: NicId) -> String {
-        let nic = &self.topology[nic];
-        format!("{}/{}", self.topology[nic.host].name, nic.rail)
     }
 
     /// Gives every flow of the schedule a path of its own, and writes it to the switches.

@@ -3,6 +3,7 @@
 use ::topology::{End, LinkId, Node as TopologyNode, Tier, Topology};
 use lab::emulator::Statistics;
 
+use crate::names;
 use crate::report::{Node, Panel, Picture, PictureLink, Series, ThroughputPanel};
 
 /// Bytes that preamble, FCS and gap add to a frame on the wire.
@@ -136,10 +137,7 @@ pub(super) fn throughput(
 pub(super) fn link_name(topology: &Topology, link: LinkId) -> String {
     let ends = topology[link].ends().map(|end| match end {
         End::Switch(port) => topology[port.switch].name.clone(),
-        End::Nic(port) => {
-            let nic = &topology[port.nic];
-            format!("{}/{}", topology[nic.host].name, nic.rail)
-        }
+        End::Nic(port) => names::nic(topology, port.nic),
     });
     ends.join(" - ")
 }
