@@ -64,6 +64,14 @@ impl Inner {
         &self.buf[self.cursor..self.len]
     }
 
+    /// Bytes it leaves with.
+    pub(crate) fn out_len(&self) -> usize {
+        match self.cut {
+            0 => self.len,
+            cut => self.len.min(cut),
+        }
+    }
+
     /// Cuts it to `bytes`, unless it is cut shorter already.
     pub(crate) fn truncate(&mut self, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);

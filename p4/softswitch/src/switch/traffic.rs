@@ -292,6 +292,39 @@ impl Switch {
     /// Hand the packet back with [`recycle`](Self::recycle) to have its buffer
     /// used again.
     pub fn dequeue(&mut self, port: Port, now: u64) -> Option<Packet> {
+        let mut packet = self.next_out(port, now)?;
+        let mut bytes = std::mem::take(&mut packet.buf);
+        bytes.truncate(packet.out_len());
+        packet.buf = self.buffers.pop().unwrap_or_default();
+        self.put_back(packet);
+        Some(Packet { port, bytes })
+    }
+
+    /// [`dequeue`](Self::dequeue), with the packet's bytes lent to `take`: no
+    /// buffer changes hands, and there is nothing to recycle.
+    pub fn dequeue_with<R>(
+        &mut self,
+        port: Port,
+        now: u64,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        let packet = self.next_out(port, now)?;
+        let result = take(&packet.buf[..packet.out_len()]);
+        self.put_back(packet);
+        Some(result)
+    }
+
+    /// [`dequeue`](Self::dequeue), with the packet's bytes appended to `out`:
+    /// how many they are.
+    pub fn dequeue_into(&mut self, port: Port, now: u64, out: &mut Vec<u8>) -> Option<usize> {
+        self.dequeue_with(port, now, |bytes| {
+            out.extend_from_slice(bytes);
+            bytes.len()
+        })
+    }
+
+    /// The next packet that leaves by the port, deparsed.
+    fn next_out(&mut self, port: Port, now: u64) -> Option<Boxed> {
         let program = self.program.take()?;
         let mut sent = None;
         // What recirculation adds to this very port waits for the next call.
@@ -318,7 +351,7 @@ impl Switch {
         port: Port,
         mut packet: Boxed,
         now: u64,
-    ) -> Option<Packet> {
+    ) -> Option<Boxed> {
         let requests = self.egress_once(program, port, &mut packet, now);
         if requests.abort {
             self.put_back(packet);
@@ -338,14 +371,7 @@ impl Switch {
             self.recirculate(packet, list, program);
             return None;
         }
-        let mut bytes = std::mem::take(&mut packet.buf);
-        bytes.truncate(match packet.cut {
-            0 => packet.len,
-            cut => packet.len.min(cut),
-        });
-        packet.buf = self.buffers.pop().unwrap_or_default();
-        self.put_back(packet);
-        Some(Packet { port, bytes })
+        Some(packet)
     }
 
     fn egress_once(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use softswitch::control::{ActionCall, EntryAction, MatchField, TableEntry};
 use softswitch::program::MatchKind;
-use softswitch::{Program, Switch, SwitchConfig, Value};
+use softswitch::{Program, Switch, SwitchConfig, TableId, Value};
 
 /// MAC address of the router.
 pub(crate) const ROUTER: u64 = 0x0200_0000_0001;
@@ -22,31 +22,21 @@ pub(crate) fn program() -> Arc<Program> {
     Arc::new(Program::load(&json).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 
-/// Adds an entry. `table` and `action` are the last parts of their names. A
-/// field is `(value, qualifier)`: the prefix length, the mask, or nothing that
-/// counts.
-pub(crate) fn insert(
-    switch: &mut Switch,
-    table: &str,
-    key: &[(u128, u128)],
-    action: &str,
-    args: &[u128],
-) {
-    let program = switch.program().expect("a program").clone();
-    let number = program
-        .tables()
+/// The table whose name ends in `table`.
+pub(crate) fn table(switch: &Switch, table: &str) -> TableId {
+    let tables = switch.program().expect("a program").tables();
+    let number = tables
         .iter()
         .position(|t| t.name.rsplit('.').next() == Some(table))
         .unwrap_or_else(|| panic!("no table {table}"));
-    let info = &program.tables()[number];
-    let id = info
-        .actions
-        .iter()
-        .copied()
-        .find(|a| program.actions()[a.index()].name.rsplit('.').next() == Some(action))
-        .unwrap_or_else(|| panic!("no action {action}"));
-    let key = info
-        .keys
+    TableId(number as u32)
+}
+
+/// A key of a table. A field is `(value, qualifier)`: the prefix length, the
+/// mask, or nothing that counts.
+pub(crate) fn key(switch: &Switch, table: TableId, key: &[(u128, u128)]) -> Vec<MatchField> {
+    let info = &switch.program().expect("a program").tables()[table.index()];
+    info.keys
         .iter()
         .zip(key)
         .map(|(field, &(value, qualifier))| match field.kind {
@@ -60,18 +50,42 @@ pub(crate) fn insert(
             },
             _ => MatchField::Exact(Value::new(value)),
         })
-        .collect();
+        .collect()
+}
+
+/// A call of the action of the table whose name ends in `action`.
+pub(crate) fn call(switch: &Switch, table: TableId, action: &str, args: &[u128]) -> ActionCall {
+    let program = switch.program().expect("a program");
+    let id = program.tables()[table.index()]
+        .actions
+        .iter()
+        .copied()
+        .find(|a| program.actions()[a.index()].name.rsplit('.').next() == Some(action))
+        .unwrap_or_else(|| panic!("no action {action}"));
+    ActionCall {
+        action: id,
+        params: args.iter().map(|&v| Value::new(v)).collect(),
+    }
+}
+
+/// Adds an entry. `table` and `action` are the last parts of their names.
+pub(crate) fn insert(
+    switch: &mut Switch,
+    table: &str,
+    key: &[(u128, u128)],
+    action: &str,
+    args: &[u128],
+) {
+    let table = self::table(switch, table);
     let entry = TableEntry {
-        key,
-        priority: i32::from(info.has_priority),
-        action: EntryAction::Call(ActionCall {
-            action: id,
-            params: args.iter().map(|&v| Value::new(v)).collect(),
-        }),
+        key: self::key(switch, table, key),
+        priority: i32::from(
+            switch.program().expect("a program").tables()[table.index()].has_priority,
+        ),
+        action: EntryAction::Call(call(switch, table, action, args)),
         idle_timeout: 0,
         metadata: Vec::new(),
     };
-    let table = softswitch::TableId(number as u32);
     switch
         .table_insert(table, &entry, 0)
         .expect("the entry fits");
@@ -168,7 +182,7 @@ pub(crate) fn router() -> Switch {
     switch
 }
 
-fn put(packet: &mut [u8], at: usize, value: u64, bytes: usize) {
+pub(crate) fn put(packet: &mut [u8], at: usize, value: u64, bytes: usize) {
     packet[at..at + bytes].copy_from_slice(&value.to_be_bytes()[8 - bytes..]);
 }
 
