@@ -11,6 +11,9 @@ mod ranks;
 mod regular;
 #[cfg(test)]
 mod tests;
+pub mod traffic;
+#[cfg(test)]
+mod traffic_tests;
 
 pub use bound::bound;
 pub use colour::colour;

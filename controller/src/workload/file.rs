@@ -36,9 +36,9 @@ pub enum JobError {
 /// Most hosts, ranks on a host, and channels; far above what there is.
 const MAX_HOSTS: u32 = 1 << 20;
 const MAX_RANKS: u32 = 1 << 10;
-const MAX_CHANNELS: u32 = 256;
+pub(super) const MAX_CHANNELS: u32 = 256;
 /// Most bytes of an array: a petabyte.
-const MAX_BYTES: u64 = 1 << 50;
+pub(super) const MAX_BYTES: u64 = 1 << 50;
 
 impl Job {
     /// Reads a job file.
@@ -111,7 +111,7 @@ fn collective(section: &mut Section<'_, '_, '_>) -> Option<Collective> {
 }
 
 /// A number from 1 to `most`.
-fn count(section: &mut Section<'_, '_, '_>, field: &str, most: u32) -> Option<u32> {
+pub(super) fn count(section: &mut Section<'_, '_, '_>, field: &str, most: u32) -> Option<u32> {
     let number = section.number(field)?;
     if !(1..=most).contains(&number) {
         let message = format!("`{field}` is {number}");

@@ -10,12 +10,28 @@ pub enum Algorithm {
     /// Reduce-scatter in the host, rings between hosts, all-gather in the host: every channel's ring has
     /// one member per host.
     Hierarchical,
+    /// As hierarchical, with two binary trees between hosts instead of a ring; a host that has children
+    /// in one tree has none in the other, so that each sends about as much as in a ring.
+    Tree,
+    /// As hierarchical, in two levels between hosts: reduce-scatter inside each LA domain, all-reduce
+    /// of the parts between the domains, all-gather inside.
+    TwoLevel,
 }
 
 impl Algorithm {
     /// All algorithms, with their names in job files.
-    pub const NAMES: [(&'static str, Self); 2] =
-        [("ring", Self::Ring), ("hierarchical", Self::Hierarchical)];
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("ring", Self::Ring),
+        ("hierarchical", Self::Hierarchical),
+        ("tree", Self::Tree),
+        ("two-level", Self::TwoLevel),
+    ];
+
+    /// The name in job files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
 }
 
 /// A collective operation over all ranks.
@@ -56,7 +72,7 @@ impl Job {
     pub fn members_per_host(&self) -> u32 {
         match self.collective.algorithm {
             Algorithm::Ring => self.ranks_per_host,
-            Algorithm::Hierarchical => 1,
+            Algorithm::Hierarchical | Algorithm::Tree | Algorithm::TwoLevel => 1,
         }
     }
 

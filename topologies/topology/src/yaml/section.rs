@@ -2,7 +2,7 @@
 
 use super::decode::{self, Fields};
 use super::report::{Findings, Report};
-use super::tree::{self, Node};
+use super::tree::{self, Kind, Node};
 
 /// A mapping that is being read. Whatever is wrong is noted and reading goes on, so that one run shows
 /// all problems; a field that is wrong or missing reads as `None`.
@@ -97,6 +97,80 @@ impl Section<'_, '_, '_> {
             Some(node) => open(node, what, known, self.findings, read),
             None => {
                 self.fields.req(field, self.findings, decode::text);
+                None
+            }
+        }
+    }
+
+    /// A whole number of up to 64 bits, which must be there.
+    pub fn big_number(&mut self, field: &str) -> Option<u64> {
+        self.fields
+            .req(field, self.findings, decode::number)
+            .map(|spanned| spanned.value)
+    }
+
+    /// True or false, which must be there.
+    pub fn boolean(&mut self, field: &str) -> Option<bool> {
+        self.fields
+            .req(field, self.findings, decode::boolean)
+            .map(|spanned| spanned.value)
+    }
+
+    /// A share such as `0.2` or `20%`, in millionths, which must be there.
+    pub fn share_ppm(&mut self, field: &str) -> Option<u32> {
+        self.fields
+            .req(field, self.findings, decode::probability)
+            .map(|spanned| spanned.value)
+    }
+
+    /// A time in ns such as `2ms`, which must be there.
+    pub fn duration_ns(&mut self, field: &str) -> Option<u64> {
+        self.fields
+            .req(field, self.findings, decode::delay)
+            .map(|spanned| spanned.value)
+    }
+
+    /// A list of words out of a few, which must be there. Words that are not among `options` are
+    /// reported where they stand.
+    pub fn choices<T: Copy>(&mut self, field: &str, options: &[(&str, T)]) -> Option<Vec<T>> {
+        let Some(node) = self.fields.get(field) else {
+            self.fields.req(field, self.findings, decode::text);
+            return None;
+        };
+        match &node.kind {
+            Kind::Seq(items) => items
+                .iter()
+                .map(|item| decode::choice(item, field, options, self.findings))
+                .collect(),
+            _ => {
+                decode::list(node, self.findings, decode::text);
+                None
+            }
+        }
+    }
+
+    /// A list of mappings, each called `what` in messages, which must be there. Items that are wrong are
+    /// reported and left out.
+    pub fn sections<T>(
+        &mut self,
+        field: &str,
+        what: &'static str,
+        known: &[&str],
+        mut read: impl FnMut(&mut Section<'_, '_, '_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let Some(node) = self.fields.get(field) else {
+            self.fields.req(field, self.findings, decode::text);
+            return None;
+        };
+        match &node.kind {
+            Kind::Seq(items) => Some(
+                items
+                    .iter()
+                    .filter_map(|item| open(item, what, known, self.findings, &mut read))
+                    .collect(),
+            ),
+            _ => {
+                decode::list(node, self.findings, decode::text);
                 None
             }
         }
