@@ -41,7 +41,9 @@ mod value;
 
 pub use ids::*;
 pub use program::{LoadError, Program, UnknownName};
-pub use switch::{Packet, Switch, SwitchConfig, SwitchStats};
+pub use switch::{
+    NotARate, Packet, QueueCounts, QueueState, Rate, Switch, SwitchConfig, SwitchStats,
+};
 pub use value::Value;
 
 /// A switch shared between those who move packets and those who control it.

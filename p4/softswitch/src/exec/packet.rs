@@ -25,6 +25,8 @@ pub(crate) struct Inner {
     pub(crate) queue: u8,
     /// µs when it was queued.
     pub(crate) queued_at: u64,
+    /// The same in ns.
+    pub(crate) queued_ns: u64,
 }
 
 /// Packets move between pool, queues and interpreter as pointers.

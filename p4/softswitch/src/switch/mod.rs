@@ -1,6 +1,7 @@
 //! One switch: a program, its state and the queues.
 
 pub(crate) mod queue;
+mod rate;
 mod traffic;
 
 use std::collections::VecDeque;
@@ -12,6 +13,8 @@ use crate::ids::{Port, TableId};
 use crate::program::Program;
 use crate::state::State;
 use queue::Queues;
+pub use queue::{QueueCounts, QueueState};
+pub use rate::{NotARate, Rate};
 
 /// How a switch is built.
 #[derive(Clone, Debug)]
@@ -198,6 +201,26 @@ impl Switch {
         self.queues.take_ready(ports);
     }
 
+    /// When (ns) the port's next packet may leave by the rates of its queues
+    /// and its own; 0, or a time that has passed: now. `None`: nothing is
+    /// queued. Who drives a port by events asks this when
+    /// [`dequeue`](Self::dequeue) has given nothing.
+    pub fn departure(&self, port: Port) -> Option<u64> {
+        self.queues.departure(port)
+    }
+
+    /// When (ns) the first of the ports becomes due whose packets `dequeue`
+    /// held back because of a rate; `None`: no port waits.
+    pub fn next_due(&mut self) -> Option<u64> {
+        self.queues.next_due()
+    }
+
+    /// Lists the ports that are due at `now` ns as ready, for
+    /// [`take_ready`](Self::take_ready) to name.
+    pub fn make_due_ready(&mut self, now: u64) {
+        self.queues.make_due_ready(now);
+    }
+
     /// Whether the port has packets queued.
     pub fn has_queued(&self, port: Port) -> bool {
         !self.queues.is_empty(port)
@@ -218,11 +241,43 @@ impl Switch {
         self.queues.set_default_depth(packets);
     }
 
+    /// Sets how fast the port's queues may send: one of them, or each.
+    pub fn set_queue_rate(&mut self, port: Port, queue: Option<u8>, rate: Option<Rate>) {
+        self.queues.set_rate(port, queue, rate);
+    }
+
+    /// Sets how fast every queue of every port may send.
+    pub fn set_all_queue_rates(&mut self, rate: Option<Rate>) {
+        self.queues.set_default_rate(rate);
+    }
+
+    /// Sets how fast the port's queues may send together. Higher queues go
+    /// first.
+    pub fn set_port_rate(&mut self, port: Port, rate: Option<Rate>) {
+        self.queues.set_port_rate(port, rate);
+    }
+
+    /// How fast the port's queues may send together; `None`: without limit.
+    pub fn port_rate(&self, port: Port) -> Option<Rate> {
+        self.queues.port_rate(port)
+    }
+
+    /// How the port's queues are, the lowest first; empty when there is no
+    /// such port.
+    pub fn queue_states(&self, port: Port) -> Vec<QueueState> {
+        self.queues.states(port)
+    }
+
+    /// The ports whose queues have been used or set.
+    pub fn used_ports(&self) -> impl Iterator<Item = Port> {
+        self.queues.used_ports()
+    }
+
     /// Drops everything the port has queued and says how many packets it was
     /// (the port went down).
     pub fn flush(&mut self, port: Port) -> usize {
         let mut count = 0;
-        while let Some(packet) = self.queues.pop(port) {
+        while let Some(packet) = self.queues.take(port) {
             self.put_back(packet);
             count += 1;
         }

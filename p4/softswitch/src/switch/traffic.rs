@@ -7,6 +7,7 @@ use crate::exec::packet::{Boxed, Inner, Requests};
 use crate::ids::Port;
 use crate::program::Program;
 use crate::program::code::{Slot, ones};
+use crate::switch::queue::Popped;
 use crate::switch::{Packet, Switch};
 
 /// Resubmitted or recirculated packets that may wait at a time, and passes
@@ -268,6 +269,7 @@ impl Switch {
         }
         packet.queue = priority as u8;
         packet.queued_at = now / 1000;
+        packet.queued_ns = now;
         if self.queues.is_full(port, packet.queue) {
             self.stats.queue_drops += 1;
             return self.put_back(packet);
@@ -283,11 +285,13 @@ impl Switch {
         self.queues.push(port, packet);
     }
 
-    /// Takes the next packet out of the port's queues, highest queue first,
-    /// and runs egress and deparser on it at `now` ns. Packets that egress
-    /// drops or recirculates are skipped. `None`: nothing to send now; if
-    /// [`has_queued`](Self::has_queued) still says yes, the program is sending
-    /// packets round and round, and the port is ready again.
+    /// Takes the next packet out of the port's queues, highest queue first
+    /// among those whose rates allow it, and runs egress and deparser on it at
+    /// `now` ns. Packets that egress drops or recirculates are skipped; they
+    /// take none of a rate's time. `None`: nothing to send now. If
+    /// [`has_queued`](Self::has_queued) still says yes, it is too early for
+    /// the next packet ([`departure`](Self::departure) says when), or the
+    /// program is sending packets round and round and the port is ready again.
     ///
     /// Hand the packet back with [`recycle`](Self::recycle) to have its buffer
     /// used again.
@@ -329,11 +333,13 @@ impl Switch {
         let mut sent = None;
         // What recirculation adds to this very port waits for the next call.
         for _ in 0..LOOP_LIMIT {
-            let Some(packet) = self.queues.pop(port) else {
+            let Some(Popped { packet, start }) = self.queues.pop(port, now) else {
                 break;
             };
+            let queue = packet.queue;
             sent = self.egress(&program, port, packet, now);
-            if sent.is_some() {
+            if let Some(packet) = &sent {
+                self.queues.charge(port, queue, start, packet.bytes.len());
                 break;
             }
         }
