@@ -150,6 +150,42 @@ pub(crate) fn v6_at(prefix: Ipv6Network, k: u64) -> Option<Ipv6Addr> {
     prefix.contains(address).then_some(address)
 }
 
+/// Blocks that no NIC's address may come from: RFC 6890, RFC 5771 and RFC 1112 section 4.
+const RESERVED_V4: [(Ipv4Addr, u8, &str); 5] = [
+    (Ipv4Addr::new(0, 0, 0, 0), 8, "\"this network\""),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, "loopback"),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
+];
+
+/// Blocks that no NIC's address may come from: RFC 4291 section 2.4, RFC 6890.
+const RESERVED_V6: [(Ipv6Addr, u8, &str); 3] = [
+    (
+        Ipv6Addr::UNSPECIFIED,
+        8,
+        "unspecified, loopback and IPv4-mapped",
+    ),
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, "link-local"),
+    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "multicast"),
+];
+
+/// The reserved block that a prefix overlaps, and what it is for.
+pub(crate) fn reserved_v4(prefix: Ipv4Network) -> Option<(Ipv4Network, &'static str)> {
+    RESERVED_V4.iter().find_map(|&(base, length, what)| {
+        let block = Ipv4Network::new(base, length).ok()?;
+        block.overlaps(prefix).then_some((block, what))
+    })
+}
+
+/// The reserved block that a prefix overlaps, and what it is for.
+pub(crate) fn reserved_v6(prefix: Ipv6Network) -> Option<(Ipv6Network, &'static str)> {
+    RESERVED_V6.iter().find_map(|&(base, length, what)| {
+        let block = Ipv6Network::new(base, length).ok()?;
+        block.overlaps(prefix).then_some((block, what))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

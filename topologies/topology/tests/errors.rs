@@ -297,6 +297,26 @@ fn types_and_units() {
         "beyond the prefix",
         "`10.1.0.0/24`",
     );
+    for (prefix, block) in [
+        ("224.0.0.0/24", "224.0.0.0/4, which is multicast"),
+        ("127.1.0.0/16", "127.0.0.0/8, which is loopback"),
+        ("0.0.0.0/0", "0.0.0.0/8"),
+    ] {
+        wrong(
+            ("v4: 10.1.0.0/24", &format!("v4: {prefix}")),
+            "bad-value",
+            (13, &format!("|{prefix}")),
+            block,
+            "unicast",
+        );
+    }
+    wrong(
+        ("v4: 10.1.0.0/24", "v6: 'ff02::/16'"),
+        "bad-value",
+        (13, "|'ff02::/16'"),
+        "multicast",
+        "unicast",
+    );
     wrong(
         ("leaf1, tier: leaf", "leaf1, mac: 02:00, tier: leaf"),
         "wrong-type",

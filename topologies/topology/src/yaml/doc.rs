@@ -11,7 +11,7 @@ use super::host_doc::{self, HostDoc};
 use super::policy_doc;
 use super::report::{At, Findings};
 use super::tree::{Kind, Node};
-use crate::addressing::MacAddr;
+use crate::addressing::{self, MacAddr};
 use crate::model::Tier;
 use crate::naming;
 use crate::policy::Policy;
@@ -383,22 +383,18 @@ fn la(node: &Node<'_>, findings: &mut Findings) -> Option<LaDoc> {
 
 fn v4_prefix(node: &Node<'_>, findings: &mut Findings) -> Option<Ipv4Network> {
     let prefix: Ipv4Network = decode::parsed(node, "an IPv4 prefix", "10.0.1.0/24", findings)?;
-    on_boundary(
-        node,
-        prefix,
-        Ipv4Network::new(prefix.network(), prefix.prefix()).ok()?,
-        findings,
-    )
+    let network = Ipv4Network::new(prefix.network(), prefix.prefix()).ok()?;
+    let prefix = on_boundary(node, prefix, network, findings)?;
+    let reserved = addressing::reserved_v4(prefix).map(|(block, what)| (block.to_string(), what));
+    for_nics(node, prefix, reserved, "10.0.1.0/24", findings)
 }
 
 fn v6_prefix(node: &Node<'_>, findings: &mut Findings) -> Option<Ipv6Network> {
     let prefix: Ipv6Network = decode::parsed(node, "an IPv6 prefix", "fd00:0:0:1::/64", findings)?;
-    on_boundary(
-        node,
-        prefix,
-        Ipv6Network::new(prefix.network(), prefix.prefix()).ok()?,
-        findings,
-    )
+    let network = Ipv6Network::new(prefix.network(), prefix.prefix()).ok()?;
+    let prefix = on_boundary(node, prefix, network, findings)?;
+    let reserved = addressing::reserved_v6(prefix).map(|(block, what)| (block.to_string(), what));
+    for_nics(node, prefix, reserved, "fd00:0:0:1::/64", findings)
 }
 
 fn on_boundary<T: PartialEq + ToString>(
@@ -417,6 +413,23 @@ fn on_boundary<T: PartialEq + ToString>(
         message,
         format!("did you mean `{}`?", network.to_string()),
     );
+    None
+}
+
+/// Refuses a prefix from which no NIC can have an address that others can reach.
+fn for_nics<T: ToString>(
+    node: &Node<'_>,
+    prefix: T,
+    reserved: Option<(String, &str)>,
+    example: &str,
+    findings: &mut Findings,
+) -> Option<T> {
+    let Some((block, what)) = reserved else {
+        return Some(prefix);
+    };
+    let message = format!("`{}` overlaps {block}, which is {what}", prefix.to_string());
+    let help = format!("give the NICs unicast addresses, such as {example}");
+    findings.add(node.at, "bad-value", message, help);
     None
 }
 

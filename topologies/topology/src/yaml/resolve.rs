@@ -124,7 +124,8 @@ impl Resolver<'_> {
 
     fn first_time(&mut self, name: &Spanned<String>) -> bool {
         let first = self.index.nodes.get(&name.value).copied();
-        let taken = first.is_some() || self.builder.so_far().find(&name.value).is_ok();
+        // Not `find`: its error, made for every new name, compares with all names there are.
+        let taken = first.is_some() || self.builder.so_far().names.contains_key(&name.value);
         if taken {
             let first = first
                 .or(self.index.clos)
