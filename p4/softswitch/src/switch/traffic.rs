@@ -339,7 +339,7 @@ impl Switch {
             let queue = packet.queue;
             sent = self.egress(&program, port, packet, now);
             if let Some(packet) = &sent {
-                self.queues.charge(port, queue, start, packet.bytes.len());
+                self.queues.charge(port, queue, start, packet.out_len());
                 break;
             }
         }
