@@ -11,6 +11,10 @@ pub(crate) enum Algorithm {
     Crc16Custom,
     /// CRC-32 with parameters of the control plane's.
     Crc32Custom,
+    /// CRC-8 with parameters of the control plane's.
+    Crc8Custom,
+    /// CRC-64 with parameters of the control plane's.
+    Crc64Custom,
     /// CRC-16/IBM-3740.
     CrcCcitt,
     /// Internet checksum (RFC 1071).
@@ -25,6 +29,8 @@ pub(crate) enum Algorithm {
     Random,
     /// xxHash64 with seed 0.
     Xxh64,
+    /// FNV-1a of sign-extended bytes, with more mixing.
+    HashEx,
 }
 
 impl Algorithm {
@@ -34,13 +40,16 @@ impl Algorithm {
             "crc32" => Self::Crc32,
             "crc16_custom" => Self::Crc16Custom,
             "crc32_custom" => Self::Crc32Custom,
+            "crc8_custom" => Self::Crc8Custom,
+            "crc64_custom" => Self::Crc64Custom,
             "crcCCITT" => Self::CrcCcitt,
             "csum16" | "cksum16" => Self::Csum16,
             "xor16" => Self::Xor16,
             "xor32" => Self::Xor32,
             "identity" => Self::Identity,
             "random" => Self::Random,
-            "xxh64" => Self::Xxh64,
+            "xxh64" | "bmv2_hash" => Self::Xxh64,
+            "hash_ex" => Self::HashEx,
             _ => return None,
         })
     }
@@ -57,6 +66,9 @@ impl Algorithm {
             Self::Xor32 => xor(bytes, 4),
             Self::Identity => bytes.iter().take(8).fold(0, |h, &b| h << 8 | u64::from(b)),
             Self::Random => 0,
+            Self::HashEx => u64::from(hash_ex(bytes)),
+            Self::Crc8Custom => Crc::CRC8.of(bytes),
+            Self::Crc64Custom => Crc::CRC64.of(bytes),
             Self::Xxh64 => xxh64(bytes),
         }
     }
@@ -117,6 +129,63 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
 
 pub(crate) fn crc16(bytes: &[u8]) -> u16 {
     crc_reflected(&CRC16, 0, bytes) as u16
+}
+
+/// A CRC by its parameters, as the catalogue of CRCs gives them.
+#[derive(Clone, Copy)]
+struct Crc {
+    bits: u32,
+    polynomial: u64,
+    init: u64,
+    /// Both input and output.
+    reflected: bool,
+}
+
+impl Crc {
+    const CRC8: Crc = Crc {
+        bits: 8,
+        polynomial: 0x07,
+        init: 0,
+        reflected: false,
+    };
+    const CRC64: Crc = Crc {
+        bits: 64,
+        polynomial: 0x1b,
+        init: 0,
+        reflected: true,
+    };
+
+    fn of(self, bytes: &[u8]) -> u64 {
+        // Kept at the top of the word, so that all widths are alike.
+        let unused = 64 - self.bits;
+        let polynomial = self.polynomial << unused;
+        let crc = bytes.iter().fold(self.init << unused, |crc, &byte| {
+            let byte = if self.reflected {
+                byte.reverse_bits()
+            } else {
+                byte
+            };
+            (0..8).fold(crc ^ u64::from(byte) << 56, |crc, _| match crc >> 63 {
+                1 => crc << 1 ^ polynomial,
+                _ => crc << 1,
+            })
+        });
+        match self.reflected {
+            true => crc.reverse_bits(),
+            false => crc >> unused,
+        }
+    }
+}
+
+fn hash_ex(bytes: &[u8]) -> u32 {
+    let mut hash = bytes.iter().fold(2_166_136_261u32, |hash, &byte| {
+        (hash ^ i32::from(byte.cast_signed()).cast_unsigned()).wrapping_mul(16_777_619)
+    });
+    hash = hash.wrapping_add(hash << 13);
+    hash ^= hash >> 7;
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 17;
+    hash.wrapping_add(hash << 5)
 }
 
 fn crc_ccitt(bytes: &[u8]) -> u16 {
@@ -237,6 +306,9 @@ mod tests {
         assert_eq!(crc32(CHECK), 0xcbf4_3926);
         assert_eq!(crc16(CHECK), 0xbb3d);
         assert_eq!(crc_ccitt(CHECK), 0x29b1);
+        assert_eq!(Crc::CRC8.of(CHECK), 0xf4);
+        // CRC-64/GO-ISO without its inversions.
+        assert_eq!(Crc::CRC64.of(&[0x80]), 0xd800_0000_0000_0000);
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(crate) struct State {
     pub(crate) random: Random,
     pub(crate) digest_drops: u64,
     pub(crate) failed_asserts: u64,
+    pub(crate) endless_loops: u64,
 }
 
 /// A parser value set: as written, and as matched.
@@ -115,6 +116,7 @@ impl State {
             random: Random::new(seed),
             digest_drops: 0,
             failed_asserts: 0,
+            endless_loops: 0,
         }
     }
 }

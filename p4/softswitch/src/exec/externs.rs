@@ -50,6 +50,37 @@ impl Run<'_> {
                     headers::copy(program, frame, d, s);
                 }
             }
+            Ins::HeaderNumber { d, x, index } => {
+                let element = program.parts.indexed[at(x)];
+                let number = headers::element(program, frame, element, index);
+                frame[at(d)] = number.map_or(u64::MAX, u64::from);
+            }
+            Ins::CopyNumbered { d, s } => {
+                let number = |slot: Slot| u16::try_from(frame[at(slot)]).ok();
+                if let (Some(to), Some(from)) = (number(d), number(s)) {
+                    headers::copy(program, frame, to, from);
+                }
+            }
+            Ins::NumberedEq { d, a, b } => {
+                let number = |slot: Slot| u16::try_from(frame[at(slot)]).ok();
+                let equal = match (number(a), number(b)) {
+                    (Some(a), Some(b)) => headers::equal(program, frame, a, b),
+                    (None, None) => true,
+                    // What is not there is equal to what is not valid.
+                    (Some(one), None) | (None, Some(one)) => {
+                        frame[at(program.headers[at(one)].valid)] == 0
+                    }
+                };
+                frame[at(d)] = u64::from(equal);
+            }
+            Ins::DivS { d, a, b } => {
+                let (a, b) = (frame[at(a)] as i64, frame[at(b)] as i64);
+                frame[at(d)] = a.checked_div(b).unwrap_or(0) as u64;
+            }
+            Ins::RemS { d, a, b } => {
+                let (a, b) = (frame[at(a)] as i64, frame[at(b)] as i64);
+                frame[at(d)] = a.checked_rem(b).unwrap_or(0) as u64;
+            }
             Ins::Push { stack, count } => {
                 let count = frame[at(count)];
                 headers::push(program, frame, &program.stacks[at(stack)], count);

@@ -21,6 +21,9 @@ pub(crate) type Frame = [u64; 1 << 16];
 /// States a parser may pass through for one packet.
 const PARSER_FUEL: u32 = 4096;
 
+/// Rounds that the loops of one pipeline may go through for one packet.
+const LOOP_FUEL: u32 = 1 << 20;
+
 /// Buffers of one switch that outlive a packet.
 pub(crate) struct Machine {
     pub(crate) frame: Box<Frame>,
@@ -100,6 +103,7 @@ impl Run<'_> {
         let mut pc = entry as usize;
         let mut back: Pc = 0;
         let mut fuel = PARSER_FUEL;
+        let mut rounds = LOOP_FUEL;
         macro_rules! get {
             ($slot:expr) => {
                 frame[$slot as usize]
@@ -159,6 +163,15 @@ impl Run<'_> {
                     set!(d, (get!(a) as i64).clamp(-high - 1, high) as u64);
                 }
                 Ins::Jump { to } => pc = to as usize,
+                Ins::Loop { to } => {
+                    rounds -= 1;
+                    if rounds == 0 {
+                        self.requests.abort = true;
+                        self.state.endless_loops += 1;
+                        return;
+                    }
+                    pc = to as usize;
+                }
                 Ins::JumpIfZero { a, to } => {
                     if get!(a) == 0 {
                         pc = to as usize;

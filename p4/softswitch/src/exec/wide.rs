@@ -61,6 +61,8 @@ pub(super) fn run(ins: Ins, frame: &mut Frame) -> bool {
             let (_, rest) = divide(get(frame, a, n), get(frame, b, n));
             put(frame, d, &rest[..usize::from(n)]);
         }
+        Ins::WDivS { n, d, a, b } => divide_signed(frame, n, (d, a, b), false),
+        Ins::WRemS { n, d, a, b } => divide_signed(frame, n, (d, a, b), true),
         Ins::WAnd { n, d, a, b } => zip(frame, n, (d, a, b), |a, b| a & b),
         Ins::WOr { n, d, a, b } => zip(frame, n, (d, a, b), |a, b| a | b),
         Ins::WXor { n, d, a, b } => zip(frame, n, (d, a, b), |a, b| a ^ b),
@@ -179,6 +181,37 @@ fn divide(a: &[u64], b: &[u64]) -> ([u64; MAX], [u64; MAX]) {
         }
     }
     (quotient, rest)
+}
+
+fn negate(words: &mut [u64]) {
+    let mut carry = true;
+    for word in words {
+        let (sum, overflow) = (!*word).overflowing_add(u64::from(carry));
+        *word = sum;
+        carry = overflow;
+    }
+}
+
+/// Quotient towards zero, or the remainder, which has the sign of `a`.
+fn divide_signed(frame: &mut Frame, n: u8, (d, a, b): (Slot, Slot, Slot), remainder: bool) {
+    let n_words = usize::from(n);
+    let is_negative = |words: &[u64]| words.last().is_some_and(|w| w >> 63 == 1);
+    let magnitude = |words: &[u64]| {
+        let mut out = [0u64; MAX];
+        out[..n_words].copy_from_slice(words);
+        if is_negative(words) {
+            negate(&mut out[..n_words]);
+        }
+        out
+    };
+    let (a, b) = (get(frame, a, n), get(frame, b, n));
+    let minus = is_negative(a) != (!remainder && is_negative(b));
+    let (quotient, rest) = divide(&magnitude(a)[..n_words], &magnitude(b)[..n_words]);
+    let mut result = if remainder { rest } else { quotient };
+    if minus {
+        negate(&mut result[..n_words]);
+    }
+    put(frame, d, &result[..n_words]);
 }
 
 #[derive(Clone, Copy, PartialEq)]

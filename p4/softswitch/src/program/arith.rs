@@ -109,7 +109,7 @@ impl Emitter<'_> {
         let l = self.exact(left)?;
         let r = self.exact(right)?;
         if l.signed || r.signed {
-            return Err(self.unsupported("division of signed numbers"));
+            return self.signed_division(op, l, r);
         }
         let bits = if op == Binary::Div {
             l.bits
@@ -127,6 +127,33 @@ impl Emitter<'_> {
         let value = self.wide(64 * n as u32, false, |n, d| match op {
             Binary::Div => Ins::WDivU { n, d, a, b },
             _ => Ins::WRemU { n, d, a, b },
+        })?;
+        Ok(Operand { bits, ..value })
+    }
+
+    /// Quotient towards zero, remainder with the sign of the dividend. The
+    /// quotient can need one bit more: the least number by -1.
+    fn signed_division(
+        &mut self,
+        op: Binary,
+        l: Operand,
+        r: Operand,
+    ) -> Result<Operand, LoadError> {
+        let bits = match op {
+            Binary::Div => l.signed_bits() + 1,
+            _ => l.signed_bits(),
+        };
+        let n = limbs(bits.max(r.signed_bits()));
+        let (a, b) = (self.words(l, n)?, self.words(r, n)?);
+        if n == 1 {
+            return self.op(bits, true, |d| match op {
+                Binary::Div => Ins::DivS { d, a, b },
+                _ => Ins::RemS { d, a, b },
+            });
+        }
+        let value = self.wide(64 * n as u32, true, |n, d| match op {
+            Binary::Div => Ins::WDivS { n, d, a, b },
+            _ => Ins::WRemS { n, d, a, b },
         })?;
         Ok(Operand { bits, ..value })
     }
@@ -223,8 +250,8 @@ impl Emitter<'_> {
     }
 
     fn compare(&mut self, op: Binary, left: &Ex, right: &Ex) -> Result<Operand, LoadError> {
-        if let (Ex::Header(l), Ex::Header(r)) = (left, right) {
-            return self.compare_headers(op, l, r);
+        if left.is_headers() || right.is_headers() {
+            return self.compare_headers(op, left, right);
         }
         let compared = self.compared(op, left, right)?;
         self.comparison(compared)
@@ -285,17 +312,39 @@ impl Emitter<'_> {
         })
     }
 
+    /// Headers are equal when both are invalid, or both valid with the same
+    /// fields; unions and stacks when all their headers are.
     fn compare_headers(
         &mut self,
         op: Binary,
-        left: &HeaderRef,
-        right: &HeaderRef,
+        left: &Ex,
+        right: &Ex,
     ) -> Result<Operand, LoadError> {
-        let (HeaderRef::Fixed(a), HeaderRef::Fixed(b)) = (left, right) else {
-            return Err(self.unsupported("comparison of headers by index"));
-        };
-        let (a, b) = (*a, *b);
-        let equal = self.op(1, false, |d| Ins::HeaderEq { d, a, b })?;
+        let (left, right) = (self.header_refs(left)?, self.header_refs(right)?);
+        if left.len() != right.len() {
+            return Err(self.invalid("a comparison of headers that differ in kind"));
+        }
+        let mut all: Option<Operand> = None;
+        for (left, right) in left.iter().zip(&right) {
+            let equal = match (left, right) {
+                (HeaderRef::Fixed(a), HeaderRef::Fixed(b)) => {
+                    let (a, b) = (*a, *b);
+                    self.op(1, false, |d| Ins::HeaderEq { d, a, b })?
+                }
+                _ => {
+                    let (a, b) = (self.numbered(left)?, self.numbered(right)?);
+                    self.op(1, false, |d| Ins::NumberedEq { d, a, b })?
+                }
+            };
+            all = Some(match all {
+                None => equal,
+                Some(all) => {
+                    let (a, b) = (all.slot, equal.slot);
+                    self.op(1, false, |d| Ins::And { d, a, b })?
+                }
+            });
+        }
+        let equal = all.ok_or_else(|| self.invalid("a comparison of no headers"))?;
         match op {
             Binary::Eq => Ok(equal),
             Binary::Ne => self.op(1, false, |d| Ins::NotBool { d, a: equal.slot }),

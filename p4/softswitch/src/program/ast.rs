@@ -100,6 +100,16 @@ pub(super) enum Ex {
     If(Box<Ex>, Box<Ex>, Box<Ex>),
 }
 
+impl Ex {
+    /// Whether it stands for headers rather than for a number.
+    pub(super) fn is_headers(&self) -> bool {
+        matches!(
+            self,
+            Ex::Header(_) | Ex::Union(_) | Ex::UnionAt { .. } | Ex::Stack(_)
+        )
+    }
+}
+
 impl Names {
     /// Reads a typed value (`{"type": ..., "value": ...}`).
     pub(super) fn ex(&self, json: &Json, place: &str) -> Result<Ex, LoadError> {
@@ -244,8 +254,11 @@ impl Names {
             self.ex(operand, place)
         };
         if let Some(binary) = binary(op) {
-            if op == "-" && json.get("left").is_none_or(|l| l.is_null()) {
-                return Ok(Ex::Unary(Unary::Negate, Box::new(side("right")?)));
+            let is_unary = json.get("left").is_none_or(|l| l.is_null());
+            match op {
+                "-" if is_unary => return Ok(Ex::Unary(Unary::Negate, Box::new(side("right")?))),
+                "+" if is_unary => return side("right"),
+                _ => {}
             }
             return Ok(Ex::Binary(
                 binary,
@@ -267,7 +280,7 @@ impl Names {
                 _ => Err(invalid(place, "valid is asked of something not a header")),
             },
             "valid_union" => side("right"),
-            "dereference_header_stack" => self.at(side("left")?, side("right")?, place),
+            "dereference_header_stack" | "dereference_stack" => self.at(side("left")?, side("right")?, place),
             "dereference_union_stack" => match side("left")? {
                 Ex::Stack(StackRef::Unions(stack)) => Ok(Ex::UnionAt {
                     stack,

@@ -44,7 +44,7 @@ impl Emitter<'_> {
                 op @ (Binary::Eq | Binary::Ne | Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge),
                 left,
                 right,
-            ) if !matches!((&**left, &**right), (Ex::Header(_), Ex::Header(_))) => {
+            ) if !left.is_headers() && !right.is_headers() => {
                 self.jump_if_compared(*op, left, right, when, jumps)
             }
             _ => {

@@ -59,6 +59,18 @@ pub(crate) enum Ins {
         a: Slot,
         b: Slot,
     },
+    /// Rounds towards zero.
+    DivS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    /// Has the sign of `a`.
+    RemS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
     And {
         d: Slot,
         a: Slot,
@@ -224,6 +236,18 @@ pub(crate) enum Ins {
         a: Slot,
         b: Slot,
     },
+    WDivS {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    WRemS {
+        n: u8,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
     WAnd {
         n: u8,
         d: Slot,
@@ -327,6 +351,10 @@ pub(crate) enum Ins {
     Jump {
         to: Pc,
     },
+    /// A jump backwards in an action; counted, to end endless loops.
+    Loop {
+        to: Pc,
+    },
     JumpIfZero {
         a: Slot,
         to: Pc,
@@ -412,6 +440,23 @@ pub(crate) enum Ins {
         x: u16,
         s: u16,
         index: Slot,
+    },
+    /// The number of the header at an index; all ones beyond the stack.
+    HeaderNumber {
+        d: Slot,
+        x: u16,
+        index: Slot,
+    },
+    /// Copies one header to another; `d` and `s` hold their numbers.
+    CopyNumbered {
+        d: Slot,
+        s: Slot,
+    },
+    /// Compares headers; `a` and `b` hold their numbers.
+    NumberedEq {
+        d: Slot,
+        a: Slot,
+        b: Slot,
     },
     Push {
         stack: u16,
@@ -570,7 +615,7 @@ impl Ins {
     pub(crate) fn target(self) -> Option<Pc> {
         use Ins::*;
         match self {
-            Jump { to } | JumpIfZero { to, .. } | JumpIfNotZero { to, .. } => Some(to),
+            Jump { to } | Loop { to } | JumpIfZero { to, .. } | JumpIfNotZero { to, .. } => Some(to),
             JumpEq { to, .. }
             | JumpNe { to, .. }
             | JumpLtU { to, .. }
@@ -587,6 +632,7 @@ impl Ins {
         let near = u16::try_from(goal).ok();
         Some(match self {
             Jump { .. } => Jump { to: goal },
+            Loop { .. } => Loop { to: goal },
             JumpIfZero { a, .. } => JumpIfZero { a, to: goal },
             JumpIfNotZero { a, .. } => JumpIfNotZero { a, to: goal },
             JumpEq { a, b, .. } => JumpEq { a, b, to: near? },
@@ -637,7 +683,10 @@ impl Ins {
             | WLt { d, .. }
             | WLe { d, .. }
             | WNonZero { d, .. }
-            | HeaderEq { d, .. } => Some(d),
+            | HeaderEq { d, .. }
+            | NumberedEq { d, .. }
+            | DivS { d, .. }
+            | RemS { d, .. } => Some(d),
             _ => None,
         }
     }

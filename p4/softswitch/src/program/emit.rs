@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::ast::{Binary, Ex, HeaderRef, Names, Part, Unary};
+use super::ast::{Binary, Ex, HeaderRef, Names, Part, StackRef, Unary};
 use super::code::{Indexed, Ins, Pc, Slot, limbs};
 use super::number::Number;
 use super::{LoadError, invalid, unsupported};
@@ -309,11 +309,11 @@ impl<'a> Emitter<'a> {
                     signed: false,
                 })
             }
-            Ex::Union(union) => self.union_valid(*union),
+            Ex::Union(_) | Ex::UnionAt { .. } => self.union_valid(ex),
             Ex::Unary(op, right) => self.unary(*op, right, demand),
             Ex::Binary(op, left, right) => self.binary(*op, left, right, demand),
             Ex::If(cond, left, right) => self.choice(cond, left, right, demand),
-            Ex::Header(_) | Ex::Stack(_) | Ex::UnionAt { .. } => {
+            Ex::Header(_) | Ex::Stack(_) => {
                 Err(self.invalid("a header or stack stands where a number should"))
             }
         }
@@ -441,15 +441,54 @@ impl<'a> Emitter<'a> {
         Ok((index, self.indexed.len() as u16 - 1))
     }
 
-    fn union_valid(&mut self, union: u16) -> Result<Operand, LoadError> {
-        let members = self.names.layout.unions[usize::from(union)].members.clone();
+    /// A union is valid when one of its members is.
+    fn union_valid(&mut self, union: &Ex) -> Result<Operand, LoadError> {
         let mut all = self.literal(&Number::new(0), None)?;
-        for member in members {
-            let b = self.field(member, Part::Valid).slot;
+        for member in self.header_refs(union)? {
+            let b = self.get(&member, Part::Valid)?.slot;
             let a = all.slot;
             all = self.op(1, false, |d| Ins::Or { d, a, b })?;
         }
         Ok(all)
+    }
+
+    /// The headers that a header, union or stack consists of.
+    pub(super) fn header_refs(&self, ex: &Ex) -> Result<Vec<HeaderRef>, LoadError> {
+        Ok(match ex {
+            Ex::Header(header) => vec![header.clone()],
+            Ex::Union(union) => {
+                let members = &self.names.layout.unions[usize::from(*union)].members;
+                members.iter().map(|&m| HeaderRef::Fixed(m)).collect()
+            }
+            Ex::UnionAt { stack, index } => {
+                let stack = StackRef::Unions(*stack);
+                (0..self.names.stack(stack).members)
+                    .map(|member| HeaderRef::At {
+                        stack,
+                        member,
+                        index: index.clone(),
+                    })
+                    .collect()
+            }
+            Ex::Stack(stack) => {
+                let layout = self.names.stack(*stack);
+                (0..layout.depth * layout.members)
+                    .map(|i| HeaderRef::Fixed(layout.first + i))
+                    .collect()
+            }
+            _ => return Err(self.invalid("a number stands where headers should")),
+        })
+    }
+
+    /// The word that holds the number of a header.
+    pub(super) fn numbered(&mut self, header: &HeaderRef) -> Result<Slot, LoadError> {
+        if let HeaderRef::Fixed(number) = header {
+            return self.number(u64::from(*number));
+        }
+        let (index, x) = self.element(header, Part::Valid)?;
+        let d = self.temp(1)?;
+        self.emit(Ins::HeaderNumber { d, x, index });
+        Ok(d)
     }
 
     fn unary(&mut self, op: Unary, right: &Ex, demand: Option<u32>) -> Result<Operand, LoadError> {

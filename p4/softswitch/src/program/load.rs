@@ -135,6 +135,7 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
     let mut emitter = Emitter::new(names, param_words);
     let mut calls = Calls::default();
 
+    let errors = super::ParserErrors::find(&root.errors);
     let value_sets = by_name(root.parse_vsets.iter().map(|v| &v.name));
     let parsed = match root.parsers.as_slice() {
         [one] => {
@@ -143,7 +144,7 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
                 calls: &mut calls,
                 lists: &lists,
             };
-            parser::compile(one, &value_sets, &mut primitives)?
+            parser::compile(one, &value_sets, errors.no_match, &mut primitives)?
         }
         other => {
             return Err(invalid(
@@ -342,6 +343,8 @@ fn list_slots(list: &raw::FieldList, names: &Names) -> Result<Vec<(Slot, u8)>, L
                 let layout = &names.layout.headers[usize::from(header)];
                 slots.extend(layout.fields.iter().map(|f| (f.slot, f.limbs() as u8)));
             }
+            // There is nowhere to keep a constant, nor need.
+            Ex::Number(_) => {}
             _ => return Err(unsupported(&place, "an element that is not a field")),
         }
     }

@@ -180,6 +180,7 @@ impl Standard {
 pub(crate) struct ParserErrors {
     pub(crate) none: u64,
     pub(crate) packet_too_short: u64,
+    pub(crate) no_match: u64,
     pub(crate) stack_out_of_bounds: u64,
     pub(crate) header_too_short: u64,
     pub(crate) timeout: u64,
@@ -197,6 +198,7 @@ impl ParserErrors {
         ParserErrors {
             none: number("NoError", 0),
             packet_too_short: number("PacketTooShort", 1),
+            no_match: number("NoMatch", 2),
             stack_out_of_bounds: number("StackOutOfBounds", 3),
             header_too_short: number("HeaderTooShort", 4),
             timeout: number("ParserTimeout", 5),

@@ -59,9 +59,10 @@ pub(super) struct Parsed {
 pub(super) fn compile(
     parser: &raw::Parser,
     value_sets: &HashMap<String, u16>,
+    no_match: u64,
     primitives: &mut Primitives<'_, '_>,
 ) -> Result<Parsed, LoadError> {
-    let mut selects: Vec<(Select, Vec<Option<String>>, Option<String>)> = Vec::new();
+    let mut selects: Vec<Transition> = Vec::new();
     let mut labels: HashMap<&str, Pc> = HashMap::new();
     let mut jumps: Vec<(usize, &str)> = Vec::new();
     for state in &parser.parse_states {
@@ -94,6 +95,12 @@ pub(super) fn compile(
             primitives.emitter.emit(Ins::Select { select: number });
         }
     }
+    let unmatched = primitives.emitter.here();
+    let (cond, error) = (
+        primitives.emitter.number(0)?,
+        primitives.emitter.number(no_match)?,
+    );
+    primitives.emitter.emit(Ins::Verify { cond, error });
     let halt = primitives.emitter.here();
     primitives.emitter.emit(Ins::Halt);
     let resolve = |name: Option<&str>| -> Result<Pc, LoadError> {
@@ -122,7 +129,10 @@ pub(super) fn compile(
                     }
                 }
             }
-            select.default = resolve(default.as_deref())?;
+            select.default = match default {
+                Some(next) => resolve(next.as_deref())?,
+                None => unmatched,
+            };
             Ok(select)
         })
         .collect::<Result<_, LoadError>>()?;
@@ -257,7 +267,9 @@ fn extract(
     Ok(())
 }
 
-type Transition = (Select, Vec<Option<String>>, Option<String>);
+/// A select, where its cases go, and where it goes when none matches: `None`
+/// for a select without default, of which that is an error.
+type Transition = (Select, Vec<Option<String>>, Option<Option<String>>);
 
 fn transition(
     state: &raw::ParseState,
@@ -304,7 +316,7 @@ fn transition(
         let to = 0;
         match kind {
             "default" => {
-                default = transition.next_state.clone();
+                default = Some(transition.next_state.clone());
                 break;
             }
             "parse_vset" => {

@@ -2,8 +2,8 @@
 
 use sonic_rs::{JsonContainerTrait, JsonValueTrait, Value as Json};
 
-use super::ast::{Ex, HeaderRef, Part, StackRef, lookup, text};
-use super::code::{HashCall, Ins, LogCall, Slot};
+use super::ast::{Binary, Ex, HeaderRef, Part, StackRef, lookup, text};
+use super::code::{HashCall, Ins, LogCall, Pc, Slot};
 use super::emit::{Emitter, Operand};
 use super::load::Lists;
 use super::{LoadError, raw};
@@ -24,7 +24,7 @@ pub(super) struct Primitives<'e, 'a> {
 
 impl Primitives<'_, '_> {
     /// Compiles the body of an action. Jumps of `_jump` and `_jump_if_zero`
-    /// are to primitive numbers.
+    /// are to primitive numbers, also back to earlier ones: loops.
     pub(super) fn body(&mut self, body: &[raw::Call], name: &str) -> Result<(), LoadError> {
         let mut starts = Vec::with_capacity(body.len() + 1);
         let mut jumps = Vec::new();
@@ -48,15 +48,38 @@ impl Primitives<'_, '_> {
             }
         }
         starts.push(self.emitter.here());
-        for (at, target) in jumps {
-            // Only forward, so that an action ends.
-            let goal = starts.get(target).filter(|&&goal| goal as usize > at);
-            let Some(&goal) = goal else {
+        self.land(&jumps, &starts)
+    }
+
+    /// Makes the jumps of an action go where they should. Those that go
+    /// back, as loops do, are counted.
+    fn land(&mut self, jumps: &[(usize, usize)], starts: &[Pc]) -> Result<(), LoadError> {
+        let mut back = Vec::new();
+        for &(at, target) in jumps {
+            let Some(&goal) = starts.get(target) else {
                 return Err(self.emitter.invalid(format!("jump to primitive {target}")));
             };
-            self.emitter.land(&[at], goal)?;
+            if goal as usize > at {
+                self.emitter.land(&[at], goal)?;
+            } else if matches!(self.emitter.code[at], Ins::Jump { .. }) {
+                self.emitter.code[at] = Ins::Loop { to: goal };
+            } else {
+                back.push((at, goal));
+            }
         }
-        Ok(())
+        if back.is_empty() {
+            return Ok(());
+        }
+        // Conditional ones go by way of a counted jump behind the action.
+        let over = self.emitter.code.len();
+        self.emitter.emit(Ins::Jump { to: 0 });
+        for (at, goal) in back {
+            let here = self.emitter.here();
+            self.emitter.land(&[at], here)?;
+            self.emitter.emit(Ins::Loop { to: goal });
+        }
+        let end = self.emitter.here();
+        self.emitter.land(&[over], end)
     }
 
     fn target(&self, call: &raw::Call, index: usize) -> Result<usize, LoadError> {
@@ -99,6 +122,15 @@ impl Primitives<'_, '_> {
     pub(super) fn call(&mut self, call: &raw::Call) -> Result<(), LoadError> {
         match call.op.as_str() {
             "assign" | "modify_field" | "set" => self.assign(call),
+            "add_to_field" => self.update(call, Binary::Add),
+            "subtract_from_field" => self.update(call, Binary::Sub),
+            "add" => self.compute(call, Binary::Add),
+            "subtract" => self.compute(call, Binary::Sub),
+            "bit_and" => self.compute(call, Binary::And),
+            "bit_or" => self.compute(call, Binary::Or),
+            "bit_xor" => self.compute(call, Binary::Xor),
+            "shift_left" => self.compute(call, Binary::Shl),
+            "shift_right" => self.compute(call, Binary::Shr),
             "assign_VL" => self.assign_varbit(call),
             "assign_header" | "copy_header" => self.assign_header(call),
             "assign_header_stack" | "assign_union_stack" => self.assign_stack(call),
@@ -233,6 +265,19 @@ impl Primitives<'_, '_> {
         self.assign_to(&to, &from)
     }
 
+    /// P4_14's `field = field op value`.
+    fn update(&mut self, call: &raw::Call, op: Binary) -> Result<(), LoadError> {
+        let (to, from) = (self.ex(call, 0)?, self.ex(call, 1)?);
+        let value = Ex::Binary(op, Box::new(to.clone()), Box::new(from));
+        self.assign_to(&to, &value)
+    }
+
+    /// P4_14's `field = value op value`.
+    fn compute(&mut self, call: &raw::Call, op: Binary) -> Result<(), LoadError> {
+        let (to, left, right) = (self.ex(call, 0)?, self.ex(call, 1)?, self.ex(call, 2)?);
+        self.assign_to(&to, &Ex::Binary(op, Box::new(left), Box::new(right)))
+    }
+
     /// Length word and words of a varbit field.
     fn varbit(&self, ex: &Ex) -> Option<(Slot, u8)> {
         let Ex::Get(HeaderRef::Fixed(header), Part::Field(field)) = ex else {
@@ -297,9 +342,8 @@ impl Primitives<'_, '_> {
                 Ins::CopyToHeaderAt { x, s: *s, index }
             }
             _ => {
-                return Err(self
-                    .emitter
-                    .unsupported("copy between two headers by index"));
+                let (d, s) = (self.emitter.numbered(to)?, self.emitter.numbered(from)?);
+                Ins::CopyNumbered { d, s }
             }
         };
         self.plain(ins)
@@ -354,21 +398,29 @@ impl Primitives<'_, '_> {
         })
     }
 
+    /// Member by member; a member that becomes valid makes the others invalid.
     fn assign_union(&mut self, call: &raw::Call) -> Result<(), LoadError> {
-        let (Ex::Union(to), Ex::Union(from)) = (self.ex(call, 0)?, self.ex(call, 1)?) else {
+        let (to, from) = (self.ex(call, 0)?, self.ex(call, 1)?);
+        if !matches!(
+            (&to, &from),
+            (
+                Ex::Union(_) | Ex::UnionAt { .. },
+                Ex::Union(_) | Ex::UnionAt { .. }
+            )
+        ) {
             return Err(self
                 .emitter
                 .invalid("assign_union of something not a union"));
-        };
-        let unions = &self.emitter.names.layout.unions;
-        let pairs: Vec<(u16, u16)> = unions[usize::from(to)]
-            .members
-            .iter()
-            .copied()
-            .zip(unions[usize::from(from)].members.iter().copied())
-            .collect();
-        for (d, s) in pairs {
-            self.emitter.emit(Ins::CopyHeader { d, s });
+        }
+        let (to, from) = (
+            self.emitter.header_refs(&to)?,
+            self.emitter.header_refs(&from)?,
+        );
+        if to.len() != from.len() {
+            return Err(self.emitter.invalid("the unions differ in type"));
+        }
+        for (to, from) in to.iter().zip(from) {
+            self.copy_header(to, &Ex::Header(from))?;
         }
         Ok(())
     }

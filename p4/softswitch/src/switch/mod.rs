@@ -80,6 +80,8 @@ pub struct SwitchStats {
     pub no_program_drops: u64,
     /// Failed `assert` and `assume`; the packet is dropped.
     pub failed_asserts: u64,
+    /// Packets dropped because an action looped without end.
+    pub endless_loops: u64,
     /// Digest messages dropped because too many waited.
     pub digest_drops: u64,
 }
@@ -153,6 +155,7 @@ impl Switch {
         if let Some(before) = self.state.take() {
             state.down = before.down;
             self.stats.failed_asserts += before.failed_asserts;
+            self.stats.endless_loops += before.endless_loops;
             self.stats.digest_drops += before.digest_drops;
         }
         self.machine.prepare(&program);
@@ -289,6 +292,7 @@ impl Switch {
         let mut stats = self.stats;
         if let Some(state) = &self.state {
             stats.failed_asserts += state.failed_asserts;
+            stats.endless_loops += state.endless_loops;
             stats.digest_drops += state.digest_drops;
         }
         stats
