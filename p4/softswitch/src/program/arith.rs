@@ -314,12 +314,7 @@ impl Emitter<'_> {
 
     /// Headers are equal when both are invalid, or both valid with the same
     /// fields; unions and stacks when all their headers are.
-    fn compare_headers(
-        &mut self,
-        op: Binary,
-        left: &Ex,
-        right: &Ex,
-    ) -> Result<Operand, LoadError> {
+    fn compare_headers(&mut self, op: Binary, left: &Ex, right: &Ex) -> Result<Operand, LoadError> {
         let (left, right) = (self.header_refs(left)?, self.header_refs(right)?);
         if left.len() != right.len() {
             return Err(self.invalid("a comparison of headers that differ in kind"));

@@ -280,7 +280,9 @@ impl Names {
                 _ => Err(invalid(place, "valid is asked of something not a header")),
             },
             "valid_union" => side("right"),
-            "dereference_header_stack" | "dereference_stack" => self.at(side("left")?, side("right")?, place),
+            "dereference_header_stack" | "dereference_stack" => {
+                self.at(side("left")?, side("right")?, place)
+            }
             "dereference_union_stack" => match side("left")? {
                 Ex::Stack(StackRef::Unions(stack)) => Ok(Ex::UnionAt {
                     stack,

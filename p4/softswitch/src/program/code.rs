@@ -615,7 +615,9 @@ impl Ins {
     pub(crate) fn target(self) -> Option<Pc> {
         use Ins::*;
         match self {
-            Jump { to } | Loop { to } | JumpIfZero { to, .. } | JumpIfNotZero { to, .. } => Some(to),
+            Jump { to } | Loop { to } | JumpIfZero { to, .. } | JumpIfNotZero { to, .. } => {
+                Some(to)
+            }
             JumpEq { to, .. }
             | JumpNe { to, .. }
             | JumpLtU { to, .. }
