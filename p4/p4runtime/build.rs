@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .emit_rerun_if_changed(false) // the directory above covers every file
         .client_mod_attribute("p4.v1", "#[cfg(feature = \"grpc\")]")
         .server_mod_attribute("p4.v1", "#[cfg(feature = \"grpc\")]")
+        .codec_path("crate::codec::MessageCodec")
         .btree_map(".p4.config.v1") // so that equal P4Infos encode to equal bytes
         .compile_fds(descriptors.clone())?;
 

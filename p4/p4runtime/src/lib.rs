@@ -56,6 +56,8 @@
 pub mod bytes;
 #[cfg(feature = "grpc")]
 pub mod client;
+#[cfg(feature = "grpc")]
+pub mod codec;
 pub mod codegen;
 pub mod entry;
 #[cfg(feature = "grpc")]

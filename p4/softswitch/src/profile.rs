@@ -22,8 +22,11 @@ pub(crate) struct GroupState {
     pub(crate) max_size: u32,
     /// Member numbers of this profile, weights, watched ports.
     pub(crate) members: Vec<(u32, u32, Option<Port>)>,
-    /// Members that can be chosen, each as often as it weighs.
-    pub(crate) active: Vec<u32>,
+    /// Members that can be chosen: of the numbers below the weights' sum each has those from the
+    /// one before's end to its own.
+    active: Vec<(u64, u32)>,
+    /// Choose at random rather than by hash.
+    pub(crate) random: bool,
     pub(crate) users: u32,
 }
 
@@ -129,6 +132,7 @@ impl Profile {
             max_size,
             members: Vec::new(),
             active: Vec::new(),
+            random: false,
             users: 0,
         };
         let number = self.groups.add(group);
@@ -203,6 +207,7 @@ impl Profile {
         &mut self,
         choices: &[WeightedCall],
         data: impl Fn(&WeightedCall) -> Vec<u64>,
+        random: bool,
         down: &HashSet<Port>,
     ) -> u32 {
         let members = choices
@@ -218,6 +223,9 @@ impl Profile {
             })
             .collect();
         let group = self.add_group(None, 0);
+        if let Some(state) = self.group_mut(group) {
+            state.random = random;
+        }
         self.replace_members(group, members, down);
         group
     }
@@ -235,11 +243,57 @@ impl Profile {
 impl GroupState {
     fn activate(&mut self, down: &HashSet<Port>) {
         self.active.clear();
+        let mut end = 0;
         for &(member, weight, port) in &self.members {
             if port.is_none_or(|p| !down.contains(&p)) {
-                self.active
-                    .extend(std::iter::repeat_n(member, weight as usize));
+                end += u64::from(weight);
+                self.active.push((end, member));
             }
         }
+    }
+
+    /// Whether no member can be chosen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// The member that a number falls to, each as often as it weighs.
+    #[inline]
+    pub(crate) fn pick(&self, number: u64) -> Option<u32> {
+        let &(total, _) = self.active.last()?;
+        let at = number % total.max(1);
+        let index = if total == self.active.len() as u64 {
+            at as usize
+        } else {
+            self.active.partition_point(|(end, _)| *end <= at)
+        };
+        self.active.get(index).map(|(_, member)| *member)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_chosen_as_often_as_they_weigh() {
+        let mut group = GroupState {
+            id: None,
+            max_size: 0,
+            members: vec![(4, 1, None), (5, i32::MAX as u32, Some(1)), (6, 2, None)],
+            active: Vec::new(),
+            random: false,
+            users: 0,
+        };
+        group.activate(&HashSet::new());
+        let heavy = u64::from(i32::MAX as u32);
+        let picks = [0, 1, heavy, heavy + 1, heavy + 2, heavy + 3].map(|n| group.pick(n));
+        assert_eq!(picks, [4, 5, 5, 6, 6, 4].map(Some));
+        group.activate(&HashSet::from([1]));
+        let picks: Vec<_> = (0..4).map(|n| group.pick(n)).collect();
+        assert_eq!(picks, [4, 6, 6, 4].map(Some), "port 1 is down");
+        group.members.clear();
+        group.activate(&HashSet::new());
+        assert_eq!(group.pick(7), None);
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::control::idle::IdleQueue;
 use crate::control::{CloneSession, CounterData, DigestMessage, Replica, ValueSetMember};
 use crate::ids::Port;
 use crate::meter::Meter;
@@ -35,6 +36,7 @@ pub(crate) struct State {
     pub(crate) clones: BTreeMap<u32, CloneSession>,
     pub(crate) digests: Vec<DigestMessage>,
     pub(crate) digest_limit: usize,
+    pub(crate) idle: IdleQueue,
     pub(crate) down: HashSet<Port>,
     pub(crate) random: Random,
     pub(crate) digest_drops: u64,
@@ -112,6 +114,7 @@ impl State {
             clones: BTreeMap::new(),
             digests: Vec::new(),
             digest_limit,
+            idle: IdleQueue::default(),
             down: HashSet::new(),
             random: Random::new(seed),
             digest_drops: 0,

@@ -8,14 +8,14 @@ use crate::state::{SetMatch, ValueSet};
 use crate::switch::Switch;
 use crate::value::Value;
 
-fn cell<'a, T>(cells: &'a [T], index: u64, what: &str) -> Result<&'a T> {
+pub(super) fn cell<'a, T>(cells: &'a [T], index: u64, what: &str) -> Result<&'a T> {
     usize::try_from(index)
         .ok()
         .and_then(|i| cells.get(i))
         .ok_or_else(|| beyond(cells.len(), index, what))
 }
 
-fn cell_mut<'a, T>(cells: &'a mut [T], index: u64, what: &str) -> Result<&'a mut T> {
+pub(super) fn cell_mut<'a, T>(cells: &'a mut [T], index: u64, what: &str) -> Result<&'a mut T> {
     let size = cells.len();
     usize::try_from(index)
         .ok()
@@ -46,7 +46,7 @@ fn counter_name(program: &Program, counter: CounterId) -> Result<&str> {
     }
 }
 
-fn meter_name(program: &Program, meter: MeterId) -> Result<&str> {
+pub(super) fn meter_name(program: &Program, meter: MeterId) -> Result<&str> {
     let unknown = ControlError::UnknownId {
         kind: "meter",
         id: meter.0,

@@ -10,8 +10,10 @@
 
 mod error;
 mod externs;
+pub(crate) mod idle;
 mod profiles;
 mod replication;
+mod resources;
 mod tables;
 mod types;
 

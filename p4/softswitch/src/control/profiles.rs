@@ -147,6 +147,32 @@ impl Switch {
         Ok(members.collect())
     }
 
+    /// Whether the profile has neither members nor groups with numbers.
+    ///
+    /// # Errors
+    /// When there is no such profile.
+    pub fn profile_is_empty(&self, profile: ProfileId) -> Result<bool> {
+        let (program, state) = self.both()?;
+        info(program, profile)?;
+        let own = &state.profiles[profile.index()];
+        Ok(own.member_ids.is_empty() && own.group_ids.is_empty())
+    }
+
+    /// One member.
+    ///
+    /// # Errors
+    /// When there is no such profile.
+    pub fn member(&self, profile: ProfileId, id: u32) -> Result<Option<Member>> {
+        let (program, state) = self.both()?;
+        info(program, profile)?;
+        let own = &state.profiles[profile.index()];
+        let member = own.member_ids.get(&id).and_then(|n| own.member(*n));
+        Ok(member.map(|member| Member {
+            id,
+            call: decode_call(program, member.action, &member.data),
+        }))
+    }
+
     /// Adds a group.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Operations on tables.
 
 use super::{
-    ActionCall, ControlError, CounterData, EntryAction, EntryHandle, EntryView, MatchField,
-    MeterConfig, Result, TableEntry, decode_call, encode_call,
+    ActionCall, ControlError, EntryAction, EntryHandle, EntryView, MatchField, Result, TableEntry,
+    decode_call, encode_call,
 };
 use crate::ids::TableId;
 use crate::program::{Implementation, Program, TableInfo};
@@ -11,7 +11,7 @@ use crate::switch::Switch;
 use crate::table::key::{self, EntryKey};
 use crate::table::{Table, Target};
 
-fn info(program: &Program, table: TableId) -> Result<&TableInfo> {
+pub(super) fn info(program: &Program, table: TableId) -> Result<&TableInfo> {
     program
         .tables()
         .get(table.index())
@@ -51,7 +51,7 @@ fn encode(
     Ok(encoded)
 }
 
-fn check_handle(table: &Table, info: &TableInfo, entry: EntryHandle) -> Result<()> {
+pub(super) fn check_handle(table: &Table, info: &TableInfo, entry: EntryHandle) -> Result<()> {
     match table.contains(entry) {
         true => Ok(()),
         false => Err(ControlError::NotFound(format!(
@@ -90,7 +90,7 @@ fn take_action(
         (_, EntryAction::Call(_)) => {
             return wrong("its entries refer to members or groups of its action profile");
         }
-        (Implementation::Profile(_), EntryAction::Group(_) | EntryAction::OneShot(_)) => {
+        (Implementation::Profile(_), EntryAction::Group(_) | EntryAction::OneShot { .. }) => {
             return wrong("its action profile has no selector: refer to a member");
         }
         (Implementation::Profile(id) | Implementation::Selector(id), _) => id,
@@ -123,7 +123,7 @@ fn take_action(
             }
             Ok((Target::Group(number), Vec::new()))
         }
-        EntryAction::OneShot(choices) => {
+        EntryAction::OneShot { choices, random } => {
             for choice in choices {
                 encode_call(program, &info.name, &info.actions, &choice.call)?;
                 if choice.weight == 0 {
@@ -143,7 +143,7 @@ fn take_action(
             let words = |choice: &super::WeightedCall| {
                 encode_call(program, &info.name, &info.actions, &choice.call).unwrap_or_default()
             };
-            let group = own.add_one_shot(choices, words, &state.down);
+            let group = own.add_one_shot(choices, words, *random, &state.down);
             Ok((Target::OneShot(group), Vec::new()))
         }
     }
@@ -192,21 +192,20 @@ fn action_of(
         Target::Group(number) => profile?.group(number)?.id.map(EntryAction::Group),
         Target::OneShot(number) => {
             let profile = profile?;
-            let choices =
-                profile
-                    .group(number)?
-                    .members
-                    .iter()
-                    .filter_map(|&(m, weight, watch_port)| {
-                        let member = profile.member(m)?;
-                        let call = decode_call(program, member.action, &member.data);
-                        Some(super::WeightedCall {
-                            call,
-                            weight,
-                            watch_port,
-                        })
-                    });
-            Some(EntryAction::OneShot(choices.collect()))
+            let group = profile.group(number)?;
+            let choices = group.members.iter().filter_map(|&(m, weight, watch_port)| {
+                let member = profile.member(m)?;
+                let call = decode_call(program, member.action, &member.data);
+                Some(super::WeightedCall {
+                    call,
+                    weight,
+                    watch_port,
+                })
+            });
+            Some(EntryAction::OneShot {
+                choices: choices.collect(),
+                random: group.random,
+            })
         }
     }
 }
@@ -261,8 +260,9 @@ impl Switch {
         let own = &mut state.tables[table.index()];
         let handle = own.insert(&key, entry.priority);
         own.set(handle, target, &data);
-        own.set_idle(handle, entry.idle_timeout, now);
+        own.set_idle(handle, entry.idle_timeout, now, true);
         own.set_metadata(handle, &entry.metadata);
+        state.idle.watch(table, own, handle);
         Ok(handle)
     }
 
@@ -291,8 +291,9 @@ impl Switch {
         release(state, info, before);
         let own = &mut state.tables[table.index()];
         own.set(handle, target, &data);
-        own.set_idle(handle, entry.idle_timeout, now);
+        own.set_idle(handle, entry.idle_timeout, now, false);
         own.set_metadata(handle, &entry.metadata);
+        state.idle.watch(table, own, handle);
         Ok(handle)
     }
 
@@ -360,6 +361,7 @@ impl Switch {
             is_const: own.is_const(entry),
             counter: own.counters.get(at).copied(),
             meter: own.meters.get(at).and_then(crate::meter::Meter::config),
+            meter_counts: own.meters.get(at).map(crate::meter::Meter::counts),
             last_hit: idle.last_hit,
         })
     }
@@ -446,77 +448,6 @@ impl Switch {
         };
         set_default(state, info, table, target, data);
         Ok(())
-    }
-
-    /// Sets the direct counter of an entry.
-    ///
-    /// # Errors
-    /// When the entry is not there, or the table has no direct counter.
-    pub fn set_entry_counter(
-        &mut self,
-        table: TableId,
-        entry: EntryHandle,
-        data: CounterData,
-    ) -> Result<()> {
-        let (program, state) = self.both_mut()?;
-        let info = info(program, table)?;
-        let own = &mut state.tables[table.index()];
-        check_handle(own, info, entry)?;
-        match own.counters.get_mut(entry.0 as usize) {
-            Some(counter) => *counter = data,
-            None => {
-                let why = format!("{} has no direct counter", info.name);
-                return Err(ControlError::Invalid(why));
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets the direct meter of an entry, with full buckets; `None`: always
-    /// green.
-    ///
-    /// # Errors
-    /// When the entry is not there, or the table has no direct meter.
-    pub fn set_entry_meter(
-        &mut self,
-        table: TableId,
-        entry: EntryHandle,
-        config: Option<MeterConfig>,
-    ) -> Result<()> {
-        let (program, state) = self.both_mut()?;
-        let info = info(program, table)?;
-        super::externs::check_meter(config.as_ref())?;
-        let own = &mut state.tables[table.index()];
-        check_handle(own, info, entry)?;
-        match own.meters.get_mut(entry.0 as usize) {
-            Some(meter) => meter.configure(config),
-            None => {
-                return Err(ControlError::Invalid(format!(
-                    "{} has no direct meter",
-                    info.name
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Entries whose idle timeout has run out at `now`. Each is reported once,
-    /// and again only after another hit or write.
-    pub fn take_idle(&mut self, now: u64) -> Vec<(TableId, EntryHandle)> {
-        let Some(state) = &mut self.state else {
-            return Vec::new();
-        };
-        let mut idle = Vec::new();
-        for (number, table) in state.tables.iter_mut().enumerate() {
-            for (at, entry) in table.idle.iter_mut().enumerate() {
-                let due = entry.last_hit.saturating_add(entry.timeout) <= now;
-                if entry.timeout > 0 && !entry.reported && due {
-                    entry.reported = true;
-                    idle.push((TableId(number as u32), EntryHandle(at as u32)));
-                }
-            }
-        }
-        idle
     }
 }
 

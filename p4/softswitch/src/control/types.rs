@@ -66,7 +66,12 @@ pub enum EntryAction {
     /// Run the action of a member of the group, chosen by hash.
     Group(u32),
     /// Like a group of its own, written with the entry (selectors only).
-    OneShot(Vec<WeightedCall>),
+    OneShot {
+        /// What is chosen from.
+        choices: Vec<WeightedCall>,
+        /// Chosen at random for every packet, rather than by the selector's hash.
+        random: bool,
+    },
 }
 
 /// A table entry.
@@ -97,7 +102,7 @@ pub struct CounterData {
     pub bytes: u64,
 }
 
-/// A two-rate three-colour meter's rates (RFC 2698), in the meter's unit per
+/// A three-colour meter's rates (RFC 2698, RFC 2697), in the meter's unit per
 /// second, and burst sizes in its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeterConfig {
@@ -109,6 +114,9 @@ pub struct MeterConfig {
     pub pir: u64,
     /// Peak burst size.
     pub pburst: u64,
+    /// Excess burst size. If it is not 0, the meter is a single-rate one (RFC 2697), and the
+    /// peak rate and burst are those committed.
+    pub eburst: u64,
 }
 
 /// An entry as read back, with its direct resources.
@@ -122,9 +130,23 @@ pub struct EntryView {
     pub counter: Option<CounterData>,
     /// Direct meter configuration, if the table has one and it was set.
     pub meter: Option<MeterConfig>,
-    /// When it was last hit, or else written, in ns of the switch's clock.
+    /// What the direct meter gave which colour (green, yellow, red), if the table has one.
+    pub meter_counts: Option<[CounterData; 3]>,
+    /// When it was last hit, or else inserted, in ns of the switch's clock.
     /// Kept only for tables with idle timeouts.
     pub last_hit: u64,
+}
+
+/// The direct resources of a table's default entry: what misses count and meter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultResources {
+    /// Direct counter, if the table has one.
+    pub counter: Option<CounterData>,
+    /// Direct meter configuration, if the table has one and it was set. Misses are metered only
+    /// then.
+    pub meter: Option<MeterConfig>,
+    /// What the direct meter gave which colour (green, yellow, red), if the table has one.
+    pub meter_counts: Option<[CounterData; 3]>,
 }
 
 /// A member of an action profile.

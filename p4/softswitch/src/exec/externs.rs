@@ -149,7 +149,7 @@ impl Run<'_> {
                     false => 1,
                 };
                 if let Some(meter) = self.state.meters[at(meter)].get_mut(index) {
-                    frame[at(d)] = meter.colour(amount, self.now);
+                    frame[at(d)] = meter.colour(amount, self.packet.ingress_len, self.now);
                 }
             }
             Ins::Random { d, lo, hi } => {

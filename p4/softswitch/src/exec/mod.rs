@@ -283,6 +283,21 @@ impl Run<'_> {
             }
         };
         let Some(entry) = found else {
+            if table.has_counter() {
+                table.miss_counter.packets += 1;
+                table.miss_counter.bytes += self.packet.ingress_len;
+            }
+            if table.miss_meter.config().is_some() {
+                let bytes = self.packet.ingress_len;
+                let amount = match self.state.direct_meter_bytes[number] {
+                    true => bytes,
+                    false => 1,
+                };
+                let colour = table.miss_meter.colour(amount, bytes, self.now);
+                if let Some((slot, bits)) = def.meter_target {
+                    frame[usize::from(slot)] = colour & ones(bits);
+                }
+            }
             let next = |action: usize| def.next_miss.unwrap_or(def.next[action]);
             return match (table.default, def.profile) {
                 (Some(Target::Action(action)), _) => {
@@ -299,14 +314,13 @@ impl Run<'_> {
         let at = entry as usize;
         if let Some(idle) = table.idle.get_mut(at) {
             idle.last_hit = self.now;
-            idle.reported = false;
         }
         if let Some(meter) = table.meters.get_mut(at) {
             let amount = match self.state.direct_meter_bytes[number] {
                 true => self.packet.ingress_len,
                 false => 1,
             };
-            let colour = meter.colour(amount, self.now);
+            let colour = meter.colour(amount, self.packet.ingress_len, self.now);
             if let Some((slot, bits)) = def.meter_target {
                 frame[usize::from(slot)] = colour & ones(bits);
             }
@@ -334,19 +348,21 @@ impl Run<'_> {
         let member = match target {
             Target::Member(member) => Some(member),
             Target::Group(group) | Target::OneShot(group) => {
-                let active = profile.group(group).map_or(&[][..], |g| &g.active);
-                match (active, &self.program.parts.selectors[id.index()]) {
-                    ([], _) | (_, None) => None,
-                    (active, Some(calculation)) => {
-                        let hash = calc::evaluate(
+                match (
+                    profile.group(group),
+                    &self.program.parts.selectors[id.index()],
+                ) {
+                    (Some(group), _) if group.random => group.pick(self.state.random.next()),
+                    (Some(group), Some(calculation)) if !group.is_empty() => {
+                        group.pick(calc::evaluate(
                             calculation,
                             &self.machine.frame,
                             self.packet,
                             &mut self.machine.bytes,
                             &mut self.state.random,
-                        );
-                        Some(active[(hash % active.len() as u64) as usize])
+                        ))
                     }
+                    _ => None,
                 }
             }
             _ => None,

@@ -8,8 +8,8 @@ use prost::Message as _;
 use super::entries::{Notes, find_action};
 use super::fault::Fault;
 use super::pipeline::{Action, ActionRef, Pipeline, Profile, Table};
+use super::sdn::Ports;
 use crate::control::{ActionCall, EntryAction, WeightedCall};
-use crate::ids::Port;
 use crate::value::Value;
 
 impl Action {
@@ -107,6 +107,7 @@ impl Pipeline {
         &self,
         table: &Table,
         action: &v1::TableAction,
+        ports: &Ports<'_>,
     ) -> Result<EntryAction, Fault> {
         use table_action::Type as T;
         let given = action
@@ -125,9 +126,9 @@ impl Pipeline {
         match given {
             T::ActionProfileMemberId(id) => Ok(EntryAction::Member(*id)),
             T::ActionProfileGroupId(id) if profile.selector => Ok(EntryAction::Group(*id)),
-            T::ActionProfileActionSet(set) if profile.selector => Ok(EntryAction::OneShot(
-                self.decode_action_set(table, profile, set)?,
-            )),
+            T::ActionProfileActionSet(set) if profile.selector => {
+                self.decode_action_set(table, profile, set, ports)
+            }
             T::Action(_) => Err(Fault::invalid(format!(
                 "the entries of {} refer to members of {}, not to actions",
                 table.name, profile.name
@@ -144,14 +145,18 @@ impl Pipeline {
         table: &Table,
         profile: &Profile,
         set: &v1::ActionProfileActionSet,
-    ) -> Result<Vec<WeightedCall>, Fault> {
+        ports: &Ports<'_>,
+    ) -> Result<EntryAction, Fault> {
         use v1::action_profile_action::WatchKind;
         if set.group_action.is_some() {
-            return Err(Fault::unimplemented("a group_action is not supported"));
+            return Err(Fault::unimplemented(
+                "a group_action is not supported; P4Runtime has it from 1.6 on",
+            ));
         }
-        profile.check_set_modes(set.action_selection_mode, set.size_semantics)?;
+        let (random, size_of) =
+            profile.check_set_modes(set.action_selection_mode, set.size_semantics)?;
         let weights = set.action_profile_actions.iter().map(|a| a.weight);
-        profile.check_weights(weights, profile.max_group_size)?;
+        profile.check_weights(weights, size_of, profile.max_group_size)?;
         let choices = set.action_profile_actions.iter().map(|choice| {
             let action = choice.action.as_ref().ok_or_else(|| {
                 Fault::invalid(format!(
@@ -161,8 +166,8 @@ impl Pipeline {
             })?;
             #[allow(deprecated)]
             let watch_port = match &choice.watch_kind {
-                Some(WatchKind::WatchPort(port)) => decode_watch_port(port)?,
-                Some(WatchKind::Watch(port)) => deprecated_watch(*port)?,
+                Some(WatchKind::WatchPort(port)) => ports.decode_watch(port)?,
+                Some(WatchKind::Watch(port)) => ports.deprecated_watch(*port)?,
                 None => None,
             };
             Ok(WeightedCall {
@@ -171,7 +176,10 @@ impl Pipeline {
                 watch_port,
             })
         });
-        choices.collect()
+        Ok(EntryAction::OneShot {
+            choices: choices.collect::<Result<_, Fault>>()?,
+            random,
+        })
     }
 
     /// What a table without a default action of its own does on a miss.
@@ -203,7 +211,7 @@ impl Pipeline {
             EntryAction::Call(call) => T::Action(self.encode_call(&table.actions, call)?),
             EntryAction::Member(id) => T::ActionProfileMemberId(*id),
             EntryAction::Group(id) => T::ActionProfileGroupId(*id),
-            EntryAction::OneShot(_) => T::ActionProfileActionSet(
+            EntryAction::OneShot { .. } => T::ActionProfileActionSet(
                 v1::ActionProfileActionSet::decode(&notes.action_set[..]).unwrap_or_default(),
             ),
         };
@@ -213,36 +221,28 @@ impl Pipeline {
     }
 }
 
-/// Reads a port number. v1model's are 9 bits.
-pub(crate) fn decode_port(bytes: &[u8], what: &str) -> Result<Port, Fault> {
-    let value = Value::from_be_bytes(bytes);
-    if bytes.is_empty() || value.bits() > 9 {
-        return Err(Fault::invalid(format!(
-            "{what}: {value} is not a port (0 to 511)"
-        )));
-    }
-    // At most 9 bits.
-    Ok(value.low_u64() as Port)
+/// How the size of a group is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SizeOf {
+    Members,
+    Weights,
 }
 
-/// A port to watch; empty is none.
-pub(crate) fn decode_watch_port(bytes: &[u8]) -> Result<Option<Port>, Fault> {
-    if bytes.is_empty() {
-        Ok(None)
-    } else {
-        decode_port(bytes, "watch_port").map(Some)
+impl SizeOf {
+    /// The size of a group of members of these weights.
+    pub(crate) fn of(self, weights: impl Iterator<Item = i32>) -> i64 {
+        match self {
+            SizeOf::Members => weights.count() as i64,
+            SizeOf::Weights => weights.map(i64::from).sum(),
+        }
     }
 }
 
-/// A port to watch in the deprecated form, where 0 is none.
-pub(crate) fn deprecated_watch(port: i32) -> Result<Option<Port>, Fault> {
-    match u16::try_from(port) {
-        Ok(0) => Ok(None),
-        Ok(port) if port < 512 => Ok(Some(port)),
-        _ => Err(Fault::invalid(format!(
-            "watch: {port} is not a port (0 to 511)"
-        ))),
-    }
+/// How the size of an entry's own group is counted, which its action set may say.
+pub(crate) fn set_semantics(profile: &Profile, notes: &Notes) -> SizeOf {
+    let set = v1::ActionProfileActionSet::decode(&notes.action_set[..]).unwrap_or_default();
+    let modes = profile.check_set_modes(set.action_selection_mode, set.size_semantics);
+    modes.map_or(profile.size_of(), |(_, size_of)| size_of)
 }
 
 impl Profile {
@@ -250,6 +250,7 @@ impl Profile {
     pub(crate) fn check_weights(
         &self,
         weights: impl Iterator<Item = i32>,
+        size_of: SizeOf,
         max_size: i32,
     ) -> Result<(), Fault> {
         let (mut members, mut total) = (0i64, 0i64);
@@ -282,10 +283,9 @@ impl Profile {
             members += 1;
             total += i64::from(weight);
         }
-        let size = if self.sum_of_members.is_some() || self.weights_disallowed {
-            members
-        } else {
-            total
+        let size = match size_of {
+            SizeOf::Members => members,
+            SizeOf::Weights => total,
         };
         if max_size > 0 && size > i64::from(max_size) {
             return Err(Fault::invalid(format!(
@@ -301,32 +301,37 @@ impl Profile {
         u32::try_from(weight).unwrap_or(1).max(1)
     }
 
-    /// Modes and size semantics of an action set: the selector's own only.
-    fn check_set_modes(&self, mode: i32, semantics: i32) -> Result<(), Fault> {
-        use v1::action_profile_action_set::{ActionSelectionMode as Mode, SizeSemantics as Size};
-        let own_size = if self.sum_of_members.is_some() {
-            Size::SumOfMembers
+    /// How the selector counts the size of its groups.
+    pub(crate) fn size_of(&self) -> SizeOf {
+        // Without weights every member counts once.
+        if self.sum_of_members.is_some() || self.weights_disallowed {
+            SizeOf::Members
         } else {
-            Size::SumOfWeights
-        };
-        match (Mode::try_from(mode), Size::try_from(semantics)) {
-            (Err(_), _) | (_, Err(_)) => Err(Fault::invalid(format!(
+            SizeOf::Weights
+        }
+    }
+
+    /// What an action set's mode and size semantics ask for: random choice, and how its size is
+    /// counted.
+    fn check_set_modes(&self, mode: i32, semantics: i32) -> Result<(bool, SizeOf), Fault> {
+        use v1::action_profile_action_set::{ActionSelectionMode as Mode, SizeSemantics as Size};
+        let (Ok(mode), Ok(size)) = (Mode::try_from(mode), Size::try_from(semantics)) else {
+            return Err(Fault::invalid(format!(
                 "{}: unknown action_selection_mode {mode} or size_semantics {semantics}",
                 self.name
-            ))),
-            (Ok(Mode::Random), _) => Err(Fault::unimplemented(format!(
-                "{}: random selection is not supported; the selector hashes",
-                self.name
-            ))),
-            (_, Ok(size))
-                if size != Size::DefaultSizeDeterminedByActionSelector && size != own_size =>
-            {
-                Err(Fault::unimplemented(format!(
-                    "{}: size semantics per group are not supported",
+            )));
+        };
+        let size_of = match size {
+            Size::DefaultSizeDeterminedByActionSelector => self.size_of(),
+            Size::SumOfMembers => SizeOf::Members,
+            Size::SumOfWeights if self.weights_disallowed => {
+                return Err(Fault::invalid(format!(
+                    "{}: a size by weights, where weights are not allowed",
                     self.name
-                )))
+                )));
             }
-            _ => Ok(()),
-        }
+            Size::SumOfWeights => SizeOf::Weights,
+        };
+        Ok((mode == Mode::Random, size_of))
     }
 }

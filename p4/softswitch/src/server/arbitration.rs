@@ -71,16 +71,19 @@ struct Role {
 pub struct Arbiter {
     device_id: u64,
     max_streams_per_role: usize,
+    max_roles: usize,
     roles: BTreeMap<String, Role>,
     role_of: BTreeMap<StreamId, String>,
 }
 
 impl Arbiter {
-    /// For the device `device_id`, with at most `max_streams_per_role` live clients in a role.
-    pub fn new(device_id: u64, max_streams_per_role: usize) -> Self {
+    /// For the device `device_id`, with at most `max_streams_per_role` live clients in a role,
+    /// and at most `max_roles` roles, which are never forgotten.
+    pub fn new(device_id: u64, max_streams_per_role: usize, max_roles: usize) -> Self {
         Arbiter {
             device_id,
             max_streams_per_role,
+            max_roles,
             roles: BTreeMap::new(),
             role_of: BTreeMap::new(),
         }
@@ -95,6 +98,15 @@ impl Arbiter {
     pub fn claim(&mut self, stream: StreamId, claim: Claim) -> Result<Vec<Notice>, Fault> {
         self.check_stream(stream, &claim)?;
         Scope::of(claim.config.as_ref())?;
+        if !self.roles.contains_key(&claim.role) && self.roles.len() >= self.max_roles {
+            return refuse(
+                Code::ResourceExhausted,
+                format!(
+                    "there are {} roles already, which is the limit",
+                    self.max_roles
+                ),
+            );
+        }
         let role = self.roles.entry(claim.role.clone()).or_default();
         let taken = claim.election_id.is_some()
             && role

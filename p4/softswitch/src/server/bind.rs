@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use p4runtime::config::v1 as config;
 
+use super::check;
 use super::data::DataType;
-use super::domain::Domain;
+use super::domain::{Domain, Translations};
 use super::fault::Fault;
 use super::packets::PacketHeader;
 use super::pipeline::{
     Action, ActionRef, Array, Digest, Field, Kind, Meter, Param, Pipeline, Profile, Register,
     Table, ValueSet,
 };
-use crate::ids::{ActionId, CounterId, DigestId, Port};
-use crate::program::{MatchKind, Program, TableInfo, UnknownName};
+use crate::ids::{ActionId, CounterId, DigestId, Port, ProfileId};
+use crate::program::layout::HeaderLayout;
+use crate::program::{Implementation, MatchKind, Program, TableInfo, UnknownName};
 
 impl From<UnknownName> for Fault {
     fn from(error: UnknownName) -> Self {
@@ -29,8 +31,8 @@ type DigestMaps = (BTreeMap<u32, Digest>, Vec<Option<u32>>);
 struct Binder<'a> {
     p4info: &'a config::P4Info,
     types: &'a config::P4TypeInfo,
+    translations: Translations<'a>,
     program: &'a Program,
-    cpu_port: Option<Port>,
 }
 
 impl Pipeline {
@@ -49,17 +51,17 @@ impl Pipeline {
                 "p4_device_config is empty; it must hold the JSON that p4c writes for bmv2",
             ));
         }
-        let program = Program::load(&device_config)
+        check::p4info(&p4info)?;
+        let program = Program::load(device_data(&device_config))
             .map_err(|error| Fault::invalid(format!("p4_device_config: {error}")))?;
         let no_types = config::P4TypeInfo::default();
         let types = p4info.type_info.as_ref().unwrap_or(&no_types);
         let binder = Binder {
             p4info: &p4info,
             types,
+            translations: Translations::of(types, cpu_port),
             program: &program,
-            cpu_port,
         };
-        check_ids(&p4info)?;
         let actions = binder.actions()?;
         let profiles = binder.profiles()?;
         let tables = binder.tables()?;
@@ -67,6 +69,7 @@ impl Pipeline {
         for table in tables.values() {
             table_ids[table.core.index()] = Some(table.id);
         }
+        binder.check_complete(&table_ids)?;
         let (digests, digest_ids) = binder.digests()?;
         Ok(Pipeline {
             counters: binder.counters()?,
@@ -75,6 +78,8 @@ impl Pipeline {
             value_sets: binder.value_sets()?,
             packet_in: binder.packet_header("packet_in")?,
             packet_out: binder.packet_header("packet_out")?,
+            port_names: binder.translations.port_names(),
+            cpu_port,
             tables,
             table_ids,
             actions,
@@ -97,37 +102,45 @@ fn preamble<'a>(
         .ok_or_else(|| Fault::invalid(format!("P4Info has a {kind} without an id")))
 }
 
-/// No two things of P4Info may have the same id.
-fn check_ids(p4info: &config::P4Info) -> Result<(), Fault> {
-    let preambles = p4info
-        .tables
-        .iter()
-        .map(|t| &t.preamble)
-        .chain(p4info.actions.iter().map(|t| &t.preamble))
-        .chain(p4info.action_profiles.iter().map(|t| &t.preamble))
-        .chain(p4info.counters.iter().map(|t| &t.preamble))
-        .chain(p4info.direct_counters.iter().map(|t| &t.preamble))
-        .chain(p4info.meters.iter().map(|t| &t.preamble))
-        .chain(p4info.direct_meters.iter().map(|t| &t.preamble))
-        .chain(p4info.value_sets.iter().map(|t| &t.preamble))
-        .chain(p4info.registers.iter().map(|t| &t.preamble))
-        .chain(p4info.digests.iter().map(|t| &t.preamble))
-        .chain(
-            p4info
-                .controller_packet_metadata
-                .iter()
-                .map(|t| &t.preamble),
-        );
-    let mut seen = BTreeMap::new();
-    for p in preambles.flatten() {
-        if let Some(other) = seen.insert(p.id, &p.name) {
-            return Err(Fault::invalid(format!(
-                "P4Info gives id {:#x} to both {other} and {}",
-                p.id, p.name
-            )));
+/// The JSON of a device config: on its own, or as older controllers send it in the `device_data`
+/// of a `p4.tmp.P4DeviceConfig`.
+fn device_data(config: &[u8]) -> &[u8] {
+    const DEVICE_DATA: u32 = 3;
+    if config.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{') {
+        return config;
+    }
+    let mut rest = config;
+    while !rest.is_empty() {
+        let Ok((tag, wire)) = prost::encoding::decode_key(&mut rest) else {
+            break;
+        };
+        if tag == DEVICE_DATA && wire == prost::encoding::WireType::LengthDelimited {
+            let length = prost::encoding::decode_varint(&mut rest);
+            let length = length.ok().and_then(|l| usize::try_from(l).ok());
+            return length.and_then(|l| rest.get(..l)).unwrap_or(config);
+        }
+        let context = prost::encoding::DecodeContext::default();
+        if prost::encoding::skip_field(wire, tag, &mut rest, context).is_err() {
+            break;
         }
     }
-    Ok(())
+    config
+}
+
+/// What P4Info and device config say differently of something.
+fn differ(what: &str, p4info: impl std::fmt::Display, program: impl std::fmt::Display) -> Fault {
+    Fault::invalid(format!(
+        "{what}: {p4info} in P4Info and {program} in the device config; both must come from the \
+         same compilation"
+    ))
+}
+
+/// Whether an array has the size that P4Info says.
+fn check_size(what: &str, p4info: i64, program: u64) -> Result<(), Fault> {
+    if u64::try_from(p4info) == Ok(program) {
+        return Ok(());
+    }
+    Err(differ(&format!("{what} has size"), p4info, program))
 }
 
 impl Binder<'_> {
@@ -138,14 +151,42 @@ impl Binder<'_> {
         type_name: Option<&config::P4NamedType>,
         core_width: u32,
     ) -> Result<Domain, Fault> {
-        Domain::of(
-            what,
-            bitwidth,
-            type_name,
-            self.types,
-            core_width,
-            self.cpu_port,
-        )
+        Domain::of(what, bitwidth, type_name, &self.translations, core_width)
+    }
+
+    /// How an array's indices translate, if their type does.
+    fn index(
+        &self,
+        array: &str,
+        type_name: Option<&config::P4NamedType>,
+    ) -> Result<Option<Domain>, Fault> {
+        /// Bits of an index in the program; its type is not told.
+        const INDEX_BITS: u32 = 32;
+        let Some(name) = type_name else {
+            return Ok(None);
+        };
+        let what = format!("index of {array}");
+        let domain = Domain::translated(&what, &name.name, &self.translations, INDEX_BITS)?;
+        if domain.is_string() {
+            return Err(Fault::invalid(format!(
+                "{what} is translated to a string, which an index cannot be"
+            )));
+        }
+        Ok(Some(domain))
+    }
+
+    /// Whether P4Info has every table that only a controller can fill.
+    fn check_complete(&self, ids: &[Option<u32>]) -> Result<(), Fault> {
+        let filled = |info: &TableInfo| !info.keys.is_empty() && !info.const_entries;
+        let mut tables = self.program.tables().iter().zip(ids);
+        match tables.find(|(info, id)| id.is_none() && filled(info)) {
+            None => Ok(()),
+            Some((info, _)) => Err(Fault::invalid(format!(
+                "P4Info lacks table {}, which the device config has; both must come from the same \
+                 compilation",
+                info.name
+            ))),
+        }
     }
 
     fn actions(&self) -> Result<BTreeMap<u32, Action>, Fault> {
@@ -264,6 +305,12 @@ impl Binder<'_> {
             )));
         }
         let domain = self.domain(&what, info.bitwidth, info.type_name.as_ref(), width)?;
+        if domain.is_string() && !matches!(kind, Kind::Exact | Kind::Optional) {
+            return Err(Fault::invalid(format!(
+                "{what} is a string to the controller, and so cannot be matched as {}",
+                kind.as_str_name()
+            )));
+        }
         Ok(Field {
             id: info.id,
             name: info.name.clone(),
@@ -317,18 +364,7 @@ impl Binder<'_> {
                 .iter()
                 .find(|m| m.direct_table_id == p.id)
                 .map(|m| m.spec.as_ref().map(|s| s.r#type()).unwrap_or_default());
-            if info.implementation_id != 0
-                && !self.p4info.action_profiles.iter().any(|a| {
-                    a.preamble
-                        .as_ref()
-                        .is_some_and(|p| p.id == info.implementation_id)
-                })
-            {
-                return Err(Fault::invalid(format!(
-                    "table {} refers to an action profile with id {:#x} that P4Info lacks",
-                    p.name, info.implementation_id
-                )));
-            }
+            let profile = self.implementation(&p.name, info, core_info)?;
             let table = Table {
                 id: p.id,
                 core,
@@ -339,7 +375,7 @@ impl Binder<'_> {
                 const_default: info.const_default_action_id != 0 || core_info.const_default,
                 has_priority: core_info.has_priority,
                 idle_timeout: core_info.idle_timeout,
-                profile: (info.implementation_id != 0).then_some(info.implementation_id),
+                profile,
                 direct_counter: core_info.direct_counter.is_some(),
                 direct_meter: direct_meter.filter(|_| core_info.direct_meter.is_some()),
             };
@@ -348,11 +384,45 @@ impl Binder<'_> {
         Ok(tables)
     }
 
+    /// P4Info's id of the action profile that implements a table.
+    fn implementation(
+        &self,
+        table: &str,
+        info: &config::Table,
+        core: &TableInfo,
+    ) -> Result<Option<u32>, Fault> {
+        let name_of = |profile: ProfileId| self.program.profiles()[profile.index()].name.as_str();
+        let there = match core.implementation {
+            Implementation::Direct => None,
+            Implementation::Profile(id) | Implementation::Selector(id) => Some(name_of(id)),
+        };
+        let id = info.implementation_id;
+        let preambles = self.p4info.action_profiles.iter();
+        let described = preambles
+            .filter_map(|a| a.preamble.as_ref())
+            .find(|p| id != 0 && p.id == id)
+            .map(|p| p.name.as_str());
+        if described != there {
+            let none = "no action profile";
+            return Err(differ(
+                &format!("table {table} has"),
+                described.unwrap_or(none),
+                there.unwrap_or(none),
+            ));
+        }
+        Ok((id != 0).then_some(id))
+    }
+
     fn profiles(&self) -> Result<BTreeMap<u32, Profile>, Fault> {
         let mut profiles = BTreeMap::new();
         for info in &self.p4info.action_profiles {
             let p = preamble("action profile", info.preamble.as_ref())?;
             let core = self.program.profile_id(&p.name)?;
+            let selector = self.program.profiles()[core.index()].selector;
+            if info.with_selector != selector {
+                let what = format!("{} has a selector", p.name);
+                return Err(differ(&what, info.with_selector, selector));
+            }
             let first = info.table_ids.first().and_then(|id| {
                 self.p4info
                     .tables
@@ -375,6 +445,7 @@ impl Binder<'_> {
                 core,
                 name: p.name.clone(),
                 selector: info.with_selector,
+                size: info.size,
                 max_group_size: info.max_group_size,
                 sum_of_members,
                 weights_disallowed: info.weights_disallowed,
@@ -391,12 +462,15 @@ impl Binder<'_> {
             let p = preamble("counter", info.preamble.as_ref())?;
             let core = self.program.counter_id(&p.name)?;
             let size = self.program.counters()[core.index()].size as u64;
+            check_size(&p.name, info.size, size)?;
+            let index = self.index(&p.name, info.index_type_name.as_ref())?;
             counters.insert(
                 p.id,
                 Array {
                     core,
                     name: p.name.clone(),
                     size,
+                    index,
                 },
             );
         }
@@ -409,10 +483,12 @@ impl Binder<'_> {
             let p = preamble("meter", info.preamble.as_ref())?;
             let core = self.program.meter_id(&p.name)?;
             let size = self.program.meters()[core.index()].size as u64;
+            check_size(&p.name, info.size, size)?;
             let array = Array {
                 core,
                 name: p.name.clone(),
                 size,
+                index: self.index(&p.name, info.index_type_name.as_ref())?,
             };
             let kind = info.spec.as_ref().map(|s| s.r#type()).unwrap_or_default();
             meters.insert(p.id, Meter { array, kind });
@@ -426,12 +502,14 @@ impl Binder<'_> {
             let p = preamble("register", info.preamble.as_ref())?;
             let core = self.program.register_id(&p.name)?;
             let core_info = &self.program.registers()[core.index()];
-            let data = DataType::of(&p.name, info.type_spec.as_ref(), self.types)?;
-            data.check_width(&p.name, core_info.width)?;
+            check_size(&p.name, i64::from(info.size), core_info.size as u64)?;
+            let mut data = DataType::of(&p.name, info.type_spec.as_ref(), self.types)?;
+            data.bind(&p.name, &[core_info.width], &self.translations)?;
             let array = Array {
                 core,
                 name: p.name.clone(),
                 size: core_info.size as u64,
+                index: self.index(&p.name, info.index_type_name.as_ref())?,
             };
             registers.insert(p.id, Register { array, data });
         }
@@ -444,7 +522,12 @@ impl Binder<'_> {
             let p = preamble("value set", info.preamble.as_ref())?;
             let core = self.program.value_set_id(&p.name)?;
             let owner = format!("value set {}", p.name);
-            let field = |m: &config::MatchField| {
+            let widths = &self.program.value_sets()[core.index()].widths;
+            if widths.len() != info.r#match.len() {
+                let what = format!("{owner} has fields");
+                return Err(differ(&what, info.r#match.len(), widths.len()));
+            }
+            let field = |(m, width): (&config::MatchField, &u32)| {
                 let kind = match m.r#match {
                     Some(config::match_field::Match::MatchType(kind)) => Kind::try_from(kind),
                     _ => Ok(Kind::Unspecified),
@@ -455,9 +538,10 @@ impl Binder<'_> {
                     Ok(Kind::Range) => MatchKind::Range,
                     _ => MatchKind::Exact,
                 };
-                self.field(&owner, m, u32::try_from(m.bitwidth).unwrap_or(0), core_kind)
+                self.field(&owner, m, *width, core_kind)
             };
-            let fields = info.r#match.iter().map(field).collect::<Result<_, _>>()?;
+            let fields = info.r#match.iter().zip(widths).map(field);
+            let fields = fields.collect::<Result<_, _>>()?;
             let size = usize::try_from(info.size).unwrap_or(0);
             sets.insert(
                 p.id,
@@ -478,8 +562,9 @@ impl Binder<'_> {
         for info in &self.p4info.digests {
             let p = preamble("digest", info.preamble.as_ref())?;
             let core: DigestId = self.program.digest_id(&p.name)?;
-            let data = DataType::of(&p.name, info.type_spec.as_ref(), self.types)?;
-            data.check_parts(&p.name, &self.program.digests()[core.index()].widths)?;
+            let mut data = DataType::of(&p.name, info.type_spec.as_ref(), self.types)?;
+            let widths = &self.program.digests()[core.index()].widths;
+            data.bind(&p.name, widths, &self.translations)?;
             ids[core.index()] = Some(p.id);
             digests.insert(p.id, Digest { data });
         }
@@ -492,8 +577,32 @@ impl Binder<'_> {
             .controller_packet_metadata
             .iter()
             .find(|c| c.preamble.as_ref().is_some_and(|p| p.name == name));
-        found
-            .map(|info| PacketHeader::of(name, info, self.types, self.cpu_port))
-            .transpose()
+        let of = |info| PacketHeader::of(name, info, &self.translations, &self.widths(info));
+        found.map(of).transpose()
+    }
+
+    /// The widths of a controller header's fields in the program, where the header is known by
+    /// its fields' names: the annotation is not in the JSON.
+    fn widths(&self, info: &config::ControllerPacketMetadata) -> Vec<u32> {
+        let names = || info.metadata.iter().map(|m| m.name.as_str());
+        let fields_of = |header: &'_ HeaderLayout| {
+            let fields = header.fields.iter();
+            let own = fields.filter(|f| !f.name.starts_with(PADDING));
+            own.map(|f| (f.name.clone(), f.bits)).collect::<Vec<_>>()
+        };
+        let headers = self.program.headers.iter().filter(|h| !h.metadata);
+        let mut same = headers
+            .map(fields_of)
+            .filter(|fields| names().eq(fields.iter().map(|(name, _)| name.as_str())));
+        match same.next() {
+            Some(fields) => fields.into_iter().map(|(_, bits)| bits).collect(),
+            None => {
+                let widths = info.metadata.iter().map(|m| m.bitwidth.unsigned_abs());
+                widths.collect()
+            }
+        }
     }
 }
+
+/// What p4c calls the fields that fill a header up to whole bytes.
+const PADDING: &str = "_padding";

@@ -7,17 +7,65 @@
 //! leaves even this full is cut off.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use p4runtime::rpc;
 use p4runtime::v1::{self, stream_message_response::Update};
+use prost::Message as _;
 use tokio::sync::mpsc;
+use tokio_stream::Stream;
 
+use super::ServerConfig;
 use super::arbitration::{Arbiter, Claim, Notice, RoleConfig, StreamId};
 use super::fault::Fault;
 use super::roles::Scope;
 
 /// What a stream's queue carries.
 pub(crate) type Message = Result<v1::StreamMessageResponse, tonic::Status>;
+
+/// A message with the bytes it is taken to hold.
+type Weighed = (usize, Message);
+
+/// What waits for one client.
+struct Queue {
+    sender: mpsc::Sender<Weighed>,
+    bytes: Arc<AtomicUsize>,
+}
+
+/// The client's end of a stream's queue.
+pub(crate) struct Outgoing {
+    receiver: mpsc::Receiver<Weighed>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Stream for Outgoing {
+    type Item = Message;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Message>> {
+        self.receiver.poll_recv(cx).map(|next| {
+            next.map(|(bytes, message)| {
+                self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+                message
+            })
+        })
+    }
+}
+
+/// Bytes that an update holds, about.
+fn weight(update: &Update) -> usize {
+    /// A packet's metadata and the message around it.
+    const AROUND: usize = 256;
+    match update {
+        Update::Packet(packet) => packet.payload.len() + AROUND,
+        Update::Digest(list) => list.encoded_len() + AROUND,
+        Update::IdleTimeoutNotification(idle) => idle.encoded_len() + AROUND,
+        Update::Error(error) => error.encoded_len() + AROUND,
+        _ => AROUND,
+    }
+}
 
 /// Places in a stream's queue that only arbitration news may take.
 const RESERVED: usize = 64;
@@ -26,28 +74,48 @@ const RESERVED: usize = 64;
 pub(crate) struct Clients {
     device_id: u64,
     pub(crate) arbiter: Arbiter,
-    queues: BTreeMap<StreamId, mpsc::Sender<Message>>,
+    queues: BTreeMap<StreamId, Queue>,
     last_stream: StreamId,
     dropped: u64,
+    max_streams: usize,
+    depth: usize,
+    max_bytes: usize,
 }
 
 impl Clients {
-    pub(crate) fn new(device_id: u64, max_streams_per_role: usize) -> Self {
+    pub(crate) fn new(device_id: u64, config: &ServerConfig) -> Self {
         Clients {
             device_id,
-            arbiter: Arbiter::new(device_id, max_streams_per_role),
+            arbiter: Arbiter::new(device_id, config.max_streams_per_role, config.max_roles),
             queues: BTreeMap::new(),
             last_stream: 0,
             dropped: 0,
+            max_streams: config.max_streams,
+            depth: config.stream_depth.max(1),
+            max_bytes: config.stream_bytes,
         }
     }
 
-    /// Registers a new stream, whose queue has `depth` places beside those for arbitration.
-    pub(crate) fn open(&mut self, depth: usize) -> (StreamId, mpsc::Receiver<Message>) {
+    /// Registers a new stream.
+    ///
+    /// # Errors
+    /// `ResourceExhausted` when there are as many as may be.
+    pub(crate) fn open(&mut self) -> Result<(StreamId, Outgoing), Fault> {
+        if self.queues.len() >= self.max_streams {
+            return Err(Fault::new(
+                rpc::Code::ResourceExhausted,
+                format!("there are {} streams open already", self.max_streams),
+            ));
+        }
         self.last_stream += 1;
-        let (sender, receiver) = mpsc::channel(depth.max(1) + RESERVED);
-        self.queues.insert(self.last_stream, sender);
-        (self.last_stream, receiver)
+        let (sender, receiver) = mpsc::channel(self.depth + RESERVED);
+        let bytes = Arc::<AtomicUsize>::default();
+        let queue = Queue {
+            sender,
+            bytes: bytes.clone(),
+        };
+        self.queues.insert(self.last_stream, queue);
+        Ok((self.last_stream, Outgoing { receiver, bytes }))
     }
 
     /// Open streams.
@@ -96,7 +164,7 @@ impl Clients {
     pub(crate) fn fail(&mut self, stream: StreamId, status: tonic::Status) {
         if let Some(queue) = self.queues.remove(&stream) {
             // If there is no room, dropping the queue ends the stream all the same.
-            let _ = queue.try_send(Err(status));
+            let _ = queue.sender.try_send((0, Err(status)));
         }
     }
 
@@ -106,7 +174,8 @@ impl Clients {
             let Some(queue) = self.queues.get(&notice.stream) else {
                 continue;
             };
-            if let Err(mpsc::error::TrySendError::Full(_)) = queue.try_send(Ok(message)) {
+            if let Err(mpsc::error::TrySendError::Full(_)) = queue.sender.try_send((0, Ok(message)))
+            {
                 tracing::warn!(
                     stream = notice.stream,
                     "a client does not read its stream; cutting it off"
@@ -118,15 +187,19 @@ impl Clients {
 
     /// Sends to one stream if it has room.
     pub(crate) fn send(&mut self, stream: StreamId, update: Update) {
-        if let Some(queue) = self.queues.get(&stream)
-            && queue.capacity() > RESERVED
-            && queue
-                .try_send(Ok(v1::StreamMessageResponse {
+        if let Some(queue) = self.queues.get(&stream) {
+            let bytes = weight(&update);
+            let held = queue.bytes.load(Ordering::Relaxed);
+            if queue.sender.capacity() > RESERVED && held.saturating_add(bytes) <= self.max_bytes {
+                queue.bytes.fetch_add(bytes, Ordering::Relaxed);
+                let message = Ok(v1::StreamMessageResponse {
                     update: Some(update),
-                }))
-                .is_ok()
-        {
-            return;
+                });
+                if queue.sender.try_send((bytes, message)).is_ok() {
+                    return;
+                }
+                queue.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            }
         }
         self.dropped += 1;
     }

@@ -3,26 +3,23 @@
 
 use std::sync::{Arc, Mutex};
 
-use p4runtime::rpc::Code;
 use p4runtime::v1::{
     self, forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
-    set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
+    set_forwarding_pipeline_config_request::Action,
 };
 
 use super::fault::Fault;
 use super::pipeline::Pipeline;
 use super::reconcile;
-use super::roles::Scope;
 use super::state::{State, Target, lock};
-use super::write::{Author, write_batch};
+use super::write::effective_replicas;
 use super::{Gate, Shared};
 use crate::switch::Switch;
 
 /// A pipeline that was saved and not committed yet. Reads and writes refer to it: they go to a
-/// switch of its own that gets no packets, and the writes are kept for the commit.
+/// switch of its own that gets no packets, whose state becomes the real one's on commit.
 pub(crate) struct Saved {
     pub(crate) target: Target,
-    pub(crate) log: Vec<(String, v1::Update)>,
 }
 
 impl Shared {
@@ -65,6 +62,15 @@ impl Shared {
         let p4info = config
             .p4info
             .ok_or_else(|| Fault::invalid("config.p4info is not set"))?;
+        let platform = p4info.pkg_info.as_ref();
+        let platform = platform.and_then(|p| p.platform_properties.as_ref());
+        let replicas = platform.map_or(0, |p| p.multicast_group_table_total_replicas);
+        if replicas.unsigned_abs() as usize > self.config.max_replicas {
+            return Err(Fault::invalid(format!(
+                "the program wants {replicas} multicast replicas; the switch has {}",
+                self.config.max_replicas
+            )));
+        }
         self.config
             .pipelines
             .bind(p4info, config.p4_device_config, self.cpu_port)
@@ -98,10 +104,7 @@ impl Shared {
 
     fn save(&self, gate: &mut Gate, pipeline: Arc<Pipeline>, cookie: Option<u64>) {
         let target = self.scratch(&pipeline, cookie);
-        gate.saved = Some(Saved {
-            target,
-            log: Vec::new(),
-        });
+        gate.saved = Some(Saved { target });
     }
 
     /// Makes the pipeline the switch's own, with empty tables.
@@ -121,25 +124,29 @@ impl Shared {
             .saved
             .take()
             .ok_or_else(|| Fault::not_found("no config was saved with VERIFY_AND_SAVE"))?;
-        self.commit(gate, saved.target.pipeline.clone(), saved.target.cookie);
-        let target = self.live_target(saved.target.pipeline, saved.target.cookie);
-        let now = self.now();
-        for (role, update) in saved.log {
-            let author = Author {
-                role: &role,
-                scope: &Scope::default(),
-                now,
-            };
-            let results = write_batch(&target, &author, &[update], Atomicity::ContinueOnError);
-            if let Some(Err(fault)) = results.first() {
-                // It was accepted for the saved config, so this is a fault of ours.
-                return Err(Fault::new(
-                    Code::Internal,
-                    format!("an update since VERIFY_AND_SAVE cannot be replayed: {fault}"),
-                ));
-            }
-        }
+        self.adopt(saved.target);
+        tracing::info!(device_id = self.device_id, "saved pipeline committed");
         Ok(())
+    }
+
+    /// Makes the state of a switch that got no packets that of the real one, at once for every
+    /// packet.
+    fn adopt(&self, trial: Target) {
+        let target = self.live_target(trial.pipeline.clone(), trial.cookie);
+        let blank = Switch::new(lock(&self.switch).config().clone());
+        let (state, switch) = {
+            let (mut state, mut switch) = trial.lock();
+            (
+                std::mem::take(&mut *state),
+                std::mem::replace(&mut *switch, blank),
+            )
+        };
+        let (mut live_state, mut live_switch) = target.lock();
+        live_switch.adopt(switch);
+        let down = std::mem::take(&mut live_state.down);
+        *live_state = State { down, ..state };
+        settle_ports(&mut live_switch, &live_state);
+        self.set_live(Some(target.clone()));
     }
 
     fn reconcile(
@@ -153,25 +160,26 @@ impl Shared {
             self.commit(gate, pipeline, cookie);
             return Ok(());
         };
+        if Arc::ptr_eq(&live.pipeline, &pipeline)
+            || (live.pipeline.p4info == pipeline.p4info
+                && live.pipeline.device_config == pipeline.device_config)
+        {
+            // The same program under the same names: the switch goes on undisturbed.
+            gate.saved = None;
+            self.set_live(Some(self.live_target(live.pipeline, cookie)));
+            return Ok(());
+        }
         let roles = lock(&self.clients).arbiter.role_names();
         let now = self.now();
         let kept = reconcile::export(&live, &roles, now)?;
         let trial = self.scratch(&pipeline, cookie);
         {
             let (mut state, mut switch) = trial.lock();
-            reconcile::replay(&trial.pipeline, &mut switch, &mut state, &kept, now)?;
+            let limits = self.limits();
+            reconcile::replay(&trial.pipeline, &mut switch, &mut state, &kept, now, limits)?;
         }
         gate.saved = None;
-        let target = self.live_target(pipeline, cookie);
-        if target.pipeline.device_config == live.pipeline.device_config {
-            // The same program: the switch goes on undisturbed under new names.
-            self.set_live(Some(target));
-        } else {
-            let (mut state, mut switch) = target.lock();
-            restart(&target.pipeline, &mut switch, &mut state);
-            reconcile::replay(&target.pipeline, &mut switch, &mut state, &kept, now)?;
-            self.set_live(Some(target.clone()));
-        }
+        self.adopt(trial);
         tracing::info!(
             device_id = self.device_id,
             role,
@@ -213,7 +221,18 @@ fn restart(pipeline: &Pipeline, switch: &mut Switch, state: &mut State) {
         down: std::mem::take(&mut state.down),
         ..State::default()
     };
+    settle_ports(switch, state);
+}
+
+/// Tells a switch with new state which ports are down, and multicast groups to mind them.
+fn settle_ports(switch: &mut Switch, state: &State) {
     for port in &state.down {
         switch.set_port_up(*port, false);
+    }
+    for (id, group) in &state.multicast {
+        let replicas = effective_replicas(&group.choices, &state.down);
+        if let Err(error) = switch.multicast_modify(*id, &replicas) {
+            tracing::error!(%error, group = id, "backup replicas could not take over");
+        }
     }
 }

@@ -4,14 +4,16 @@
 use p4runtime::config::v1 as config;
 use p4runtime::v1::{self, p4_data::Data};
 
-use super::domain::{Domain, ones};
+use super::domain::{Domain, Translations, ones};
 use super::fault::Fault;
 use crate::value::Value;
 
 /// A type, resolved from P4Info's description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum DataType {
     Bits(u32),
+    /// Of a type that translates; what it is in the program is known once bound to it.
+    Translated(String, Option<Domain>),
     Int(u32),
     Bool,
     SerializableEnum(u32),
@@ -34,32 +36,55 @@ impl DataType {
         Resolver { owner, types }.resolve(spec, 0)
     }
 
-    /// Whether the type is one value of the width the program says.
-    pub(crate) fn check_width(&self, owner: &str, width: u32) -> Result<(), Fault> {
-        self.check_parts(owner, &[width])
-    }
-
-    /// Whether the type, flattened, has the widths the program says.
-    pub(crate) fn check_parts(&self, owner: &str, widths: &[u32]) -> Result<(), Fault> {
-        let mut parts = Vec::new();
-        self.flatten(&mut parts);
-        if parts == widths {
+    /// Binds the type, flattened, to the widths that the program says.
+    ///
+    /// # Errors
+    /// When they are not those of the type.
+    pub(crate) fn bind(
+        &mut self,
+        owner: &str,
+        widths: &[u32],
+        translations: &Translations<'_>,
+    ) -> Result<(), Fault> {
+        let mut left = widths.iter().copied();
+        let fits = self.take_widths(owner, &mut left, translations)?;
+        if fits && left.next().is_none() {
             return Ok(());
         }
         Err(Fault::invalid(format!(
-            "{owner} holds values of {parts:?} bits in P4Info and of {widths:?} in the device config"
+            "{owner} holds values of type {self:?} in P4Info and of {widths:?} bits in the device \
+             config"
         )))
     }
 
-    fn flatten(&self, parts: &mut Vec<u32>) {
-        match self {
-            DataType::Bits(w) | DataType::Int(w) | DataType::SerializableEnum(w) => parts.push(*w),
-            DataType::Bool => parts.push(1),
-            DataType::Struct(members) | DataType::Tuple(members) => {
-                members.iter().for_each(|m| m.flatten(parts));
+    fn take_widths(
+        &mut self,
+        owner: &str,
+        left: &mut impl Iterator<Item = u32>,
+        translations: &Translations<'_>,
+    ) -> Result<bool, Fault> {
+        Ok(match self {
+            DataType::Bits(w) | DataType::Int(w) | DataType::SerializableEnum(w) => {
+                left.next() == Some(*w)
             }
-            DataType::Header(widths) => parts.extend(widths),
-        }
+            DataType::Bool => left.next() == Some(1),
+            DataType::Struct(members) | DataType::Tuple(members) => {
+                for member in members {
+                    if !member.take_widths(owner, left, translations)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            DataType::Header(widths) => widths.iter().all(|w| left.next() == Some(*w)),
+            DataType::Translated(name, domain) => match left.next() {
+                Some(width) => {
+                    *domain = Some(Domain::translated(owner, name, translations, width)?);
+                    true
+                }
+                None => false,
+            },
+        })
     }
 
     /// Makes a message of the flattened values.
@@ -67,6 +92,11 @@ impl DataType {
         let mut next = || values.next().unwrap_or(Value::ZERO);
         let data = match self {
             DataType::Bits(_) => Data::Bitstring(next().to_be_bytes()),
+            DataType::Translated(_, domain) => {
+                let value = next();
+                let bytes = domain.as_ref().map(|d| d.encode(&value));
+                Data::Bitstring(bytes.unwrap_or_else(|| value.to_be_bytes()))
+            }
             DataType::Int(width) => Data::Bitstring(signed_bytes(&next(), *width)),
             DataType::Bool => Data::Bool(next() != Value::ZERO),
             DataType::SerializableEnum(_) => Data::EnumValue(next().to_be_bytes()),
@@ -95,6 +125,9 @@ impl DataType {
             (DataType::Bits(width), Some(Data::Bitstring(bytes)))
             | (DataType::SerializableEnum(width), Some(Data::EnumValue(bytes))) => {
                 Domain::plain(*width).decode(bytes, what)
+            }
+            (DataType::Translated(_, Some(domain)), Some(Data::Bitstring(bytes))) => {
+                domain.decode(bytes, what)
             }
             (DataType::Int(width), Some(Data::Bitstring(bytes))) => {
                 signed_value(owner, bytes, *width)
@@ -213,7 +246,6 @@ impl Resolver<'_> {
 
     fn new_type(&self, name: &str, depth: usize) -> Result<DataType, Fault> {
         use config::p4_new_type_spec::Representation;
-        use config::p4_new_type_translation::SdnType;
         let spec = self
             .types
             .new_types
@@ -221,10 +253,9 @@ impl Resolver<'_> {
             .ok_or_else(|| self.unknown(name))?;
         match &spec.representation {
             Some(Representation::OriginalType(original)) => self.resolve(Some(original), depth + 1),
-            Some(Representation::TranslatedType(translated)) => match translated.sdn_type {
-                Some(SdnType::SdnBitwidth(w)) => Ok(DataType::Bits(u32::try_from(w).unwrap_or(0))),
-                _ => Err(self.unsupported("a type translated to a string")),
-            },
+            Some(Representation::TranslatedType(_)) => {
+                Ok(DataType::Translated(name.to_owned(), None))
+            }
             None => Err(self.unknown(name)),
         }
     }
@@ -309,13 +340,20 @@ mod tests {
     #[test]
     fn structs_nest() {
         let inner = DataType::Struct(vec![DataType::Bits(9), DataType::Bool]);
-        let ty = DataType::Struct(vec![
+        let mut ty = DataType::Struct(vec![
             DataType::Bits(48),
             inner,
             DataType::Header(vec![4, 4]),
         ]);
-        ty.check_parts("d", &[48, 9, 1, 4, 4]).unwrap();
-        assert!(ty.check_parts("d", &[48, 9]).is_err());
+        let types = config::P4TypeInfo::default();
+        let translations = Translations::of(&types, None);
+        ty.bind("d", &[48, 9, 1, 4, 4], &translations).unwrap();
+        assert!(ty.clone().bind("d", &[48, 9], &translations).is_err());
+        assert!(
+            ty.clone()
+                .bind("d", &[48, 9, 1, 4, 4, 4], &translations)
+                .is_err()
+        );
         let mut values = [1u64, 2, 1, 3, 4].map(Value::from).into_iter();
         let Some(Data::Struct(message)) = ty.encode(&mut values).data else {
             panic!("no struct")

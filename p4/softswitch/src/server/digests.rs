@@ -52,11 +52,14 @@ struct Digest {
     known: HashSet<DigestData>,
     unacknowledged: BTreeMap<u64, (u64, Vec<DigestData>)>,
     last_list: u64,
+    /// Messages that may be known at a time.
+    limit: usize,
 }
 
 impl Digests {
-    /// Enables a digest. False if it is enabled already.
-    pub(crate) fn insert(&mut self, id: u32, config: DigestConfig) -> bool {
+    /// Enables a digest, of which up to `limit` messages may wait or be unacknowledged. False if
+    /// it is enabled already.
+    pub(crate) fn insert(&mut self, id: u32, config: DigestConfig, limit: usize) -> bool {
         if self.by_id.contains_key(&id) {
             return false;
         }
@@ -64,6 +67,7 @@ impl Digests {
             id,
             Digest {
                 config,
+                limit: limit.max(1),
                 ..Digest::default()
             },
         );
@@ -93,7 +97,8 @@ impl Digests {
     pub(crate) fn push(&mut self, id: u32, data: DigestData, now: u64) -> Option<DigestList> {
         let digest = self.by_id.get_mut(&id)?;
         digest.expire(now);
-        if !digest.known.insert(data.clone()) {
+        // What finds no room is dropped; the program will say it again.
+        if digest.known.len() >= digest.limit || !digest.known.insert(data.clone()) {
             return None;
         }
         if digest.buffer.is_empty() {
@@ -104,7 +109,8 @@ impl Digests {
             0 => LIST_LIMIT,
             size => size,
         };
-        let full = digest.buffer.len() >= limit || digest.config.max_timeout_ns == 0;
+        let full =
+            digest.buffer.len() >= limit.min(digest.limit) || digest.config.max_timeout_ns == 0;
         full.then(|| digest.flush(id, now))
     }
 
@@ -198,7 +204,8 @@ mod tests {
                 max_timeout_ns,
                 max_list_size,
                 ack_timeout_ns
-            }
+            },
+            8192,
         ));
         d
     }
@@ -265,7 +272,7 @@ mod tests {
     fn disabled_digests_send_nothing() {
         let mut d = digests(0, 1, 0);
         assert_eq!(d.push(6, message(1), 0), None);
-        assert!(!d.insert(5, DigestConfig::default()));
+        assert!(!d.insert(5, DigestConfig::default(), 1));
         assert!(!d.modify(6, DigestConfig::default()));
         assert!(d.remove(5).is_some());
         assert!(d.remove(5).is_none());
@@ -277,5 +284,22 @@ mod tests {
         let mut d = digests(u64::MAX, 0, 0);
         let lists = (0..3000).filter_map(|n| d.push(5, message(n), 0)).count();
         assert_eq!(lists, 2);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut d = Digests::default();
+        let config = DigestConfig {
+            max_timeout_ns: u64::MAX,
+            max_list_size: usize::MAX,
+            ack_timeout_ns: u64::MAX,
+        };
+        assert!(d.insert(5, config, 10));
+        let lists: Vec<_> = (0..100).filter_map(|n| d.push(5, message(n), 0)).collect();
+        assert_eq!(lists.len(), 1);
+        assert_eq!(lists[0].data.len(), 10);
+        d.acknowledge(5, lists[0].list_id);
+        assert_eq!(d.push(5, message(1), 1), None);
+        assert_eq!((2..20).filter_map(|n| d.push(5, message(n), 1)).count(), 1);
     }
 }

@@ -1,24 +1,116 @@
 //! Values between P4Runtime's byte strings and the program's bit strings (P4Runtime,
 //! "Bytestrings" and "PSA Metadata Translation").
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use p4runtime::config::v1 as config;
 
 use super::fault::Fault;
+use super::sdn::{Names, SDN_PORT_CPU};
 use crate::ids::Port;
 use crate::value::Value;
 
-/// `SDN_PORT_CPU`.
-const SDN_PORT_CPU: u128 = 0xffff_fffd;
-
 /// What values a field, parameter or metadata may have, and how they translate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Domain {
-    /// Bits on the controller's side, as P4Info says.
+    /// Bits on the controller's side, as P4Info says; 0 for strings.
     pub(crate) width: u32,
     /// Bits in the program.
     core_width: u32,
     /// For translated port numbers: the switch's CPU port, if it has one.
     cpu_port: Option<Port>,
+    /// For types that are strings to the controller.
+    names: Option<Arc<Names>>,
+}
+
+/// What there is to know of types that translate.
+pub(crate) struct Translations<'a> {
+    types: &'a config::P4TypeInfo,
+    cpu_port: Option<Port>,
+    /// By type name, for types that are strings to the controller.
+    pub(crate) names: RefCell<BTreeMap<String, Arc<Names>>>,
+}
+
+/// How a named type is seen by the controller.
+enum Seen {
+    /// As the program has it.
+    Plain,
+    Bits(u32, Option<Port>),
+    String,
+}
+
+/// Whether a translated type is that of ports.
+pub(crate) fn is_port(type_name: &str, uri: &str) -> bool {
+    [type_name, uri]
+        .iter()
+        .any(|text| text.to_ascii_lowercase().contains("port"))
+}
+
+impl<'a> Translations<'a> {
+    /// Those of a P4Info.
+    pub(crate) fn of(types: &'a config::P4TypeInfo, cpu_port: Option<Port>) -> Self {
+        Translations {
+            types,
+            cpu_port,
+            names: Default::default(),
+        }
+    }
+
+    /// The strings of the program's ports, if a type of ports translates to strings.
+    pub(crate) fn port_names(&self) -> Option<Arc<Names>> {
+        use config::p4_new_type_spec::Representation;
+        let names = self.names.borrow();
+        let mut ports = names.iter().filter(|(name, _)| {
+            let spec = self.types.new_types.get(*name);
+            let representation = spec.and_then(|s| s.representation.as_ref());
+            match representation {
+                Some(Representation::TranslatedType(t)) => is_port(name, &t.uri),
+                _ => false,
+            }
+        });
+        ports.next().map(|(_, names)| names.clone())
+    }
+
+    fn seen(&self, what: &str, name: &str) -> Result<Seen, Fault> {
+        use config::p4_new_type_spec::Representation;
+        use config::p4_new_type_translation::SdnType;
+
+        let spec = self.types.new_types.get(name).ok_or_else(|| {
+            Fault::invalid(format!(
+                "{what} has type {name}, which P4Info does not describe"
+            ))
+        })?;
+        match &spec.representation {
+            Some(Representation::OriginalType(_)) => Ok(Seen::Plain),
+            Some(Representation::TranslatedType(translation)) => match translation.sdn_type {
+                Some(SdnType::SdnBitwidth(width)) if width > 0 => {
+                    let cpu = self.cpu_port.filter(|_| is_port(name, &translation.uri));
+                    Ok(Seen::Bits(width.unsigned_abs(), cpu))
+                }
+                Some(SdnType::SdnString(_)) => Ok(Seen::String),
+                _ => Err(Fault::invalid(format!(
+                    "type {name} translates to neither bits nor a string"
+                ))),
+            },
+            None => Err(Fault::invalid(format!(
+                "type {name} has no representation in P4Info"
+            ))),
+        }
+    }
+
+    /// The strings of a type that has `width` bits in the program.
+    fn names(&self, what: &str, name: &str, width: u32) -> Result<Arc<Names>, Fault> {
+        if width > 64 {
+            return Err(Fault::invalid(format!(
+                "{what} is {width} bits wide; strings stand for numbers of up to 64"
+            )));
+        }
+        let mut all = self.names.borrow_mut();
+        let names = all.entry(name.to_owned());
+        Ok(names.or_insert_with(|| Arc::new(Names::new(width))).clone())
+    }
 }
 
 impl Domain {
@@ -28,6 +120,7 @@ impl Domain {
             width,
             core_width: width,
             cpu_port: None,
+            names: None,
         }
     }
 
@@ -35,46 +128,83 @@ impl Domain {
     ///
     /// # Errors
     /// For widths that differ between P4Info and program without a translation, and for types
-    /// that translate to strings.
+    /// that P4Info does not describe.
     pub(crate) fn of(
         what: &str,
         bitwidth: i32,
         type_name: Option<&config::P4NamedType>,
-        types: &config::P4TypeInfo,
+        translations: &Translations<'_>,
         core_width: u32,
-        cpu_port: Option<Port>,
     ) -> Result<Self, Fault> {
-        use config::p4_new_type_spec::Representation;
-        use config::p4_new_type_translation::SdnType;
-
-        let translation = type_name
-            .and_then(|name| types.new_types.get(&name.name))
-            .and_then(|spec| match &spec.representation {
-                Some(Representation::TranslatedType(translation)) => Some(translation),
-                _ => None,
-            });
-        let width = u32::try_from(bitwidth).unwrap_or(0);
-        let Some(translation) = translation else {
-            if width != core_width {
-                return Err(Fault::invalid(format!(
-                    "{what} is {width} bits wide in P4Info and {core_width} in the device config; \
-                     both must come from the same compilation"
-                )));
-            }
-            return Ok(Domain::plain(width));
+        let width = u32::try_from(bitwidth)
+            .map_err(|_| Fault::invalid(format!("{what} has bitwidth {bitwidth}")))?;
+        let seen = match type_name {
+            Some(name) => translations.seen(what, &name.name)?,
+            None => Seen::Plain,
         };
-        match translation.sdn_type {
-            Some(SdnType::SdnBitwidth(sdn)) => Ok(Domain {
-                width: u32::try_from(sdn).unwrap_or(0),
+        let wrong = |expected: u32, because: &str| {
+            Err(Fault::invalid(format!(
+                "{what} is {width} bits wide in P4Info and {expected} {because}"
+            )))
+        };
+        match (seen, type_name) {
+            (Seen::Plain, _) if width != core_width => wrong(
                 core_width,
-                cpu_port: cpu_port.filter(|_| translation.uri.contains("PortId")),
+                "in the device config; both must come from the same compilation",
+            ),
+            (Seen::Bits(sdn, _), _) if width != sdn => wrong(sdn, "by its type's translation"),
+            (Seen::String, _) if width != 0 => wrong(0, "by its type's translation to strings"),
+            (Seen::String, Some(name)) => Ok(Domain {
+                names: Some(translations.names(what, &name.name, core_width)?),
+                width: 0,
+                core_width,
+                cpu_port: None,
             }),
-            _ => Err(Fault::unimplemented(format!(
-                "{what} is translated to a string (@p4runtime_translation(\"{}\", string)); only \
-                 translation to numbers is supported",
-                translation.uri
-            ))),
+            (Seen::Bits(_, cpu_port), _) => Ok(Domain {
+                width,
+                core_width,
+                cpu_port,
+                names: None,
+            }),
+            _ => Ok(Domain::plain(width)),
         }
+    }
+
+    /// For a value of a named type that the program holds in `core_width` bits.
+    ///
+    /// # Errors
+    /// For a type that P4Info does not describe.
+    pub(crate) fn translated(
+        what: &str,
+        type_name: &str,
+        translations: &Translations<'_>,
+        core_width: u32,
+    ) -> Result<Self, Fault> {
+        let bitwidth = match translations.seen(what, type_name)? {
+            Seen::Plain => core_width,
+            Seen::Bits(width, _) => width,
+            Seen::String => 0,
+        };
+        let name = config::P4NamedType {
+            name: type_name.to_owned(),
+        };
+        let bitwidth = i32::try_from(bitwidth).unwrap_or(i32::MAX);
+        Domain::of(what, bitwidth, Some(&name), translations, core_width)
+    }
+
+    /// Whether the controller's values differ from the program's.
+    pub(crate) fn is_translated(&self) -> bool {
+        self.width != self.core_width || self.cpu_port.is_some() || self.names.is_some()
+    }
+
+    /// Whether the controller's values are strings.
+    pub(crate) fn is_string(&self) -> bool {
+        self.names.is_some()
+    }
+
+    /// Bits in the program.
+    pub(crate) fn core_width(&self) -> u32 {
+        self.core_width
     }
 
     /// Reads a byte string.
@@ -88,6 +218,9 @@ impl Domain {
                 what()
             )));
         }
+        if let Some(names) = &self.names {
+            return names.number(bytes).map(Value::from);
+        }
         let value = Value::from_be_bytes(bytes);
         if value.bits() > self.width {
             return Err(Fault::out_of_range(format!(
@@ -97,7 +230,7 @@ impl Domain {
             )));
         }
         if let Some(cpu) = self.cpu_port
-            && value.as_u128() == Some(SDN_PORT_CPU)
+            && value.as_u128() == Some(u128::from(SDN_PORT_CPU))
         {
             return Ok(Value::from(u64::from(cpu)));
         }
@@ -113,10 +246,13 @@ impl Domain {
 
     /// Writes the shortest byte string.
     pub(crate) fn encode(&self, value: &Value) -> Vec<u8> {
+        if let Some(names) = &self.names {
+            return names.string(value.low_u64());
+        }
         if let Some(cpu) = self.cpu_port
             && value.as_u128() == Some(u128::from(cpu))
         {
-            return Value::new(SDN_PORT_CPU).to_be_bytes();
+            return Value::from(SDN_PORT_CPU).to_be_bytes();
         }
         value.to_be_bytes()
     }
@@ -181,6 +317,7 @@ mod tests {
             width: 32,
             core_width: 9,
             cpu_port: Some(510),
+            names: None,
         };
         assert_eq!(
             decode(&port, &[0xff, 0xff, 0xff, 0xfd]),

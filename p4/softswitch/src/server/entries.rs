@@ -4,9 +4,10 @@ use p4runtime::config::v1::action_ref::Scope;
 use p4runtime::v1::{self, field_match, table_action};
 use prost::Message as _;
 
-use super::domain::ones;
+use super::domain::{Domain, ones};
 use super::fault::Fault;
 use super::pipeline::{ActionRef, Field, Kind, Table};
+use super::sdn::canonical_port;
 use crate::control::MatchField;
 use crate::program::MatchKind;
 use crate::value::Value;
@@ -61,10 +62,8 @@ fn canonical_set(set: &v1::ActionProfileActionSet) -> Vec<u8> {
         for param in choice.action.iter_mut().flat_map(|a| &mut a.params) {
             param.value = p4runtime::bytes::canonical(&param.value);
         }
-        if let Some(WatchKind::WatchPort(port)) = &mut choice.watch_kind
-            && !port.is_empty()
-        {
-            *port = p4runtime::bytes::canonical(port);
+        if let Some(WatchKind::WatchPort(port)) = &mut choice.watch_kind {
+            canonical_port(port);
         }
     }
     set.encode_to_vec()
@@ -76,7 +75,7 @@ impl Table {
         &self,
         entry: &v1::TableEntry,
     ) -> Result<(Vec<MatchField>, i32), Fault> {
-        let key = decode_fields(&self.name, &self.fields, &entry.r#match)?;
+        let key = self.decode_match(&entry.r#match)?;
         if self.has_priority && entry.priority <= 0 {
             return Err(Fault::invalid(format!(
                 "{}: priority must be above 0, because the key has ternary, range or optional fields",
@@ -90,6 +89,11 @@ impl Table {
             )));
         }
         Ok((key, entry.priority))
+    }
+
+    /// Reads the match fields of an entry.
+    pub(crate) fn decode_match(&self, given: &[v1::FieldMatch]) -> Result<Vec<MatchField>, Fault> {
+        decode_fields(&self.name, &self.fields, given)
     }
 
     /// Writes match fields; those that match anything are left out.
@@ -198,56 +202,130 @@ fn decode_field(
     let value = |bytes: &[u8]| field.domain.decode(bytes, &what);
     let given = given.field_match_type.as_ref();
     let given = given.ok_or_else(|| Fault::invalid(format!("{} has no match set", what())))?;
-    let omit = || Fault::invalid(format!("{} matches anything; leave it out", what()));
     match (field.kind, given) {
         (Kind::Exact, M::Exact(m)) => Ok(MatchField::Exact(value(&m.value)?)),
-        (Kind::Lpm, M::Lpm(m)) => {
-            let prefix_len = u32::try_from(m.prefix_len).unwrap_or(u32::MAX);
-            if m.prefix_len == 0 {
-                return Err(omit());
-            }
-            if prefix_len > field.domain.width {
-                return Err(Fault::invalid(format!(
-                    "{}: prefix length {} is not between 1 and {}",
-                    what(),
-                    m.prefix_len,
-                    field.domain.width
-                )));
-            }
-            Ok(MatchField::Lpm {
-                value: value(&m.value)?,
-                prefix_len,
-            })
-        }
-        (Kind::Ternary, M::Ternary(m)) => {
-            let (value, mask) = (value(&m.value)?, value(&m.mask)?);
-            if mask == Value::ZERO {
-                return Err(omit());
-            }
-            Ok(MatchField::Ternary { value, mask })
-        }
-        (Kind::Range, M::Range(m)) => {
-            let (low, high) = (value(&m.low)?, value(&m.high)?);
-            if low == Value::ZERO && high == field.domain.max() {
-                return Err(omit());
-            }
-            Ok(MatchField::Range { low, high })
-        }
         (Kind::Optional, M::Optional(m)) => {
             let value = value(&m.value)?;
             Ok(match field.core_kind {
                 MatchKind::Optional => MatchField::Optional(Some(value)),
                 _ => MatchField::Ternary {
                     value,
-                    mask: ones(field.domain.width),
+                    mask: field.domain.max(),
                 },
             })
         }
-        (kind, _) => Err(Fault::invalid(format!(
-            "{} is matched as {}, not as given",
+        (Kind::Lpm | Kind::Ternary | Kind::Range, _) if field.domain.is_translated() => {
+            decode_translated(field, given, what)
+        }
+        (Kind::Lpm, M::Lpm(m)) => decode_lpm(field, m, what),
+        (Kind::Ternary, M::Ternary(m)) => {
+            let (value, mask) = (value(&m.value)?, value(&m.mask)?);
+            if mask == Value::ZERO {
+                return Err(must_omit(what));
+            }
+            Ok(MatchField::Ternary { value, mask })
+        }
+        (Kind::Range, M::Range(m)) => {
+            let (low, high) = (value(&m.low)?, value(&m.high)?);
+            if low == Value::ZERO && high == field.domain.max() {
+                return Err(must_omit(what));
+            }
+            Ok(MatchField::Range { low, high })
+        }
+        (kind, _) => Err(wrong_kind(kind, what)),
+    }
+}
+
+fn must_omit(what: impl Fn() -> String) -> Fault {
+    Fault::invalid(format!("{} matches anything; leave it out", what()))
+}
+
+fn wrong_kind(kind: Kind, what: impl Fn() -> String) -> Fault {
+    Fault::invalid(format!(
+        "{} is matched as {}, not as given",
+        what(),
+        kind.as_str_name()
+    ))
+}
+
+/// Checks a prefix length against the width on the controller's side.
+fn check_prefix(
+    field: &Field,
+    m: &field_match::Lpm,
+    what: impl Fn() -> String,
+) -> Result<u32, Fault> {
+    let prefix_len = u32::try_from(m.prefix_len).unwrap_or(u32::MAX);
+    if prefix_len == 0 {
+        return Err(must_omit(what));
+    }
+    if prefix_len > field.domain.width {
+        return Err(Fault::invalid(format!(
+            "{}: prefix length {} is not between 1 and {}",
             what(),
-            kind.as_str_name()
-        ))),
+            m.prefix_len,
+            field.domain.width
+        )));
+    }
+    Ok(prefix_len)
+}
+
+fn decode_lpm(
+    field: &Field,
+    m: &field_match::Lpm,
+    what: impl Fn() -> String,
+) -> Result<MatchField, Fault> {
+    let prefix_len = check_prefix(field, m, &what)?;
+    Ok(MatchField::Lpm {
+        value: field.domain.decode(&m.value, what)?,
+        prefix_len,
+    })
+}
+
+/// Values that translate one by one: only one of them can be matched, or anything.
+fn decode_translated(
+    field: &Field,
+    given: &field_match::FieldMatchType,
+    what: impl Fn() -> String,
+) -> Result<MatchField, Fault> {
+    use field_match::FieldMatchType as M;
+    let value = |bytes: &[u8]| field.domain.decode(bytes, &what);
+    let one_only = || {
+        Fault::invalid(format!(
+            "{} is of a translated type: one value can be matched, or anything",
+            what()
+        ))
+    };
+    match (field.kind, given) {
+        (Kind::Lpm, M::Lpm(m)) => {
+            if check_prefix(field, m, &what)? != field.domain.width {
+                return Err(one_only());
+            }
+            Ok(MatchField::Lpm {
+                value: value(&m.value)?,
+                prefix_len: field.domain.core_width(),
+            })
+        }
+        (Kind::Ternary, M::Ternary(m)) => {
+            let mask = Domain::plain(field.domain.width).decode(&m.mask, &what)?;
+            if mask == Value::ZERO {
+                return Err(must_omit(what));
+            }
+            if mask != ones(field.domain.width) {
+                return Err(one_only());
+            }
+            Ok(MatchField::Ternary {
+                value: value(&m.value)?,
+                mask: field.domain.max(),
+            })
+        }
+        (Kind::Range, M::Range(m)) => {
+            let (low, high) = (value(&m.low)?, value(&m.high)?);
+            if low != high {
+                return Err(one_only());
+            }
+            Ok(MatchField::Range { low, high })
+        }
+        (kind, _) => Err(wrong_kind(kind, what)),
     }
 }
 
@@ -261,7 +339,10 @@ fn encode_field(field: &Field, value: &MatchField) -> Option<field_match::FieldM
         MatchField::Lpm { value, prefix_len } => (*prefix_len > 0).then(|| {
             M::Lpm(field_match::Lpm {
                 value: bytes(value),
-                prefix_len: *prefix_len as i32,
+                prefix_len: match field.domain.is_translated() {
+                    true => field.domain.width,
+                    false => *prefix_len,
+                } as i32,
             })
         }),
         MatchField::Ternary { value, mask } => (*mask != Value::ZERO).then(|| {
@@ -272,7 +353,11 @@ fn encode_field(field: &Field, value: &MatchField) -> Option<field_match::FieldM
             } else {
                 M::Ternary(field_match::Ternary {
                     value: bytes(value),
-                    mask: mask.to_be_bytes(),
+                    mask: match field.domain.is_translated() {
+                        true => ones(field.domain.width),
+                        false => mask.clone(),
+                    }
+                    .to_be_bytes(),
                 })
             }
         }),

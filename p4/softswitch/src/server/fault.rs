@@ -72,8 +72,12 @@ impl From<ControlError> for Fault {
 }
 
 /// Where the numeric codes in `p4.v1.Error` come from; there are none of our own yet.
-const SPACE: &str = "meridian-v1model";
+pub(super) const SPACE: &str = "meridian-v1model";
 const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
+
+/// Bytes of messages in a batch's details, beyond which updates get their code only: the details
+/// travel in a header, of which many clients take no more than 8 KiB.
+const WORDS: usize = 2048;
 
 /// The status of a batch with at least one failure: UNKNOWN, with one `p4.v1.Error` per element,
 /// in order.
@@ -92,15 +96,29 @@ pub(crate) fn batch_status(what: &str, results: &[Result<(), Fault>]) -> tonic::
         }
         None => String::new(),
     };
+    let mut room = WORDS;
     let details = results.iter().map(|result| {
         let error = match result {
             Ok(()) => v1::Error::default(),
-            Err(fault) => v1::Error {
-                canonical_code: fault.code as i32,
-                message: fault.message.clone(),
-                space: SPACE.to_owned(),
-                ..v1::Error::default()
-            },
+            Err(fault) => {
+                let needs = fault.message.len() + SPACE.len();
+                let tell = needs <= room;
+                room = room.saturating_sub(needs);
+                v1::Error {
+                    canonical_code: fault.code as i32,
+                    message: if tell {
+                        fault.message.clone()
+                    } else {
+                        String::new()
+                    },
+                    space: if tell {
+                        SPACE.to_owned()
+                    } else {
+                        String::new()
+                    },
+                    ..v1::Error::default()
+                }
+            }
         };
         prost_types::Any {
             type_url: ERROR_TYPE_URL.to_owned(),

@@ -39,10 +39,12 @@
 //! updates of a batch (in slices) and between the pieces of a large read. A new primary is told
 //! so only when the old one's last batch has ended.
 
+mod accept;
 mod actions;
 pub mod arbitration;
 mod bind;
 mod cache;
+mod check;
 mod clients;
 mod config;
 mod data;
@@ -56,12 +58,13 @@ mod poll;
 mod read;
 mod reconcile;
 pub mod roles;
+mod sdn;
 mod service;
 mod state;
 mod transport;
 mod write;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -122,14 +125,32 @@ fn nanos(duration: Duration) -> u64 {
 /// Called when the control plane has put packets into the switch.
 pub type Notify = Arc<dyn Fn() + Send + Sync>;
 
-/// How a server behaves.
+/// How a server behaves, and how much memory its clients may take.
 #[derive(Clone)]
 pub struct ServerConfig {
+    /// TCP connections at a time; more wait until one ends.
+    pub max_connections: usize,
+    /// Calls, streams included, that one connection may have open.
+    pub max_calls: u32,
+    /// Bytes of the largest request. Device configs of large programs have tens of megabytes.
+    pub max_request: usize,
+    /// Open `StreamChannel`s in all; more get RESOURCE_EXHAUSTED.
+    pub max_streams: usize,
     /// Clients that may be live in one role; more get RESOURCE_EXHAUSTED.
     pub max_streams_per_role: usize,
+    /// Roles that are remembered, with their highest election ids; a claim of one more gets
+    /// RESOURCE_EXHAUSTED.
+    pub max_roles: usize,
     /// Messages that may wait for one client before more are dropped.
     pub stream_depth: usize,
-    /// How long a client may take to read the answer to one read request while writes wait.
+    /// Bytes that may wait for one client before more are dropped.
+    pub stream_bytes: usize,
+    /// Digest messages that may wait or be unacknowledged, for each digest.
+    pub digest_messages: usize,
+    /// Replicas of all multicast groups and clone sessions; more get RESOURCE_EXHAUSTED.
+    pub max_replicas: usize,
+    /// How long, in all, a client may leave the answer to a read request lying while writes
+    /// wait.
     pub slow_reader: Duration,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -142,9 +163,17 @@ pub struct ServerConfig {
 impl Default for ServerConfig {
     fn default() -> Self {
         ServerConfig {
+            max_connections: 256,
+            max_calls: 256,
+            max_request: 128 << 20,
+            max_streams: 1024,
             max_streams_per_role: 64,
+            max_roles: 256,
             stream_depth: 1024,
-            slow_reader: Duration::from_secs(30),
+            stream_bytes: 16 << 20,
+            digest_messages: 65_536,
+            max_replicas: 1 << 20,
+            slow_reader: Duration::from_secs(10),
             clock: Arc::new(RealClock::default()),
             notify: None,
             pipelines: PipelineCache::default(),
@@ -180,12 +209,15 @@ pub struct Server {
 struct Shared {
     device_id: u64,
     cpu_port: Option<Port>,
+    drop_port: Port,
     switch: SharedSwitch,
     config: ServerConfig,
     gate: Arc<tokio::sync::RwLock<Gate>>,
     state: Arc<Mutex<State>>,
     live: RwLock<Option<Target>>,
     clients: Mutex<Clients>,
+    /// Writers and other changers that wait for the gate.
+    waiting: AtomicUsize,
     counts: Counts,
 }
 
@@ -206,20 +238,23 @@ impl Server {
     /// A server for `switch`, whose device id and CPU port it takes from the switch's
     /// configuration.
     pub fn new(switch: SharedSwitch, config: ServerConfig) -> Self {
-        let (device_id, cpu_port) = {
+        let (device_id, cpu_port, drop_port) = {
             let switch = lock(&switch);
-            (switch.config().device_id, switch.config().cpu_port)
+            let config = switch.config();
+            (config.device_id, config.cpu_port, config.drop_port)
         };
-        let clients = Clients::new(device_id, config.max_streams_per_role);
+        let clients = Clients::new(device_id, &config);
         let shared = Shared {
             device_id,
             cpu_port,
+            drop_port,
             switch,
             config,
             gate: Arc::default(),
             state: Arc::default(),
             live: RwLock::new(None),
             clients: Mutex::new(clients),
+            waiting: AtomicUsize::new(0),
             counts: Counts::default(),
         };
         Server {
@@ -256,7 +291,7 @@ impl Server {
             .config
             .pipelines
             .bind(p4info, device_config, shared.cpu_port)?;
-        let mut gate = shared.gate.write().await;
+        let mut gate = shared.writing().await;
         shared.commit(&mut gate, pipeline, None);
         Ok(())
     }
@@ -278,6 +313,19 @@ impl Server {
 impl Shared {
     fn now(&self) -> u64 {
         self.config.clock.now()
+    }
+
+    /// The gate, for one that changes something. Readers that stall learn that somebody waits.
+    async fn writing(&self) -> tokio::sync::RwLockWriteGuard<'_, Gate> {
+        struct Waiting<'a>(&'a AtomicUsize);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        self.gate.write().await
     }
 
     /// What packets run through.

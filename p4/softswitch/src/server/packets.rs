@@ -4,9 +4,8 @@
 use p4runtime::config::v1 as config;
 use p4runtime::v1;
 
-use super::domain::Domain;
+use super::domain::{Domain, Translations};
 use super::fault::Fault;
-use crate::ids::Port;
 use crate::value::Value;
 
 /// A header annotated with `@controller_header`.
@@ -27,33 +26,28 @@ struct HeaderField {
 }
 
 impl PacketHeader {
+    /// From what P4Info says of it, and the fields' widths in the program.
     pub(crate) fn of(
         header: &str,
         info: &config::ControllerPacketMetadata,
-        types: &config::P4TypeInfo,
-        cpu_port: Option<Port>,
+        translations: &Translations<'_>,
+        widths: &[u32],
     ) -> Result<Self, Fault> {
-        let field = |m: &config::controller_packet_metadata::Metadata| {
-            let width = u32::try_from(m.bitwidth).unwrap_or(0);
+        let field = |(m, width): (&config::controller_packet_metadata::Metadata, &u32)| {
             let what = format!("metadata {} of {header}", m.name);
-            let domain = Domain::of(
-                &what,
-                m.bitwidth,
-                m.type_name.as_ref(),
-                types,
-                width,
-                cpu_port,
-            )?;
+            let type_name = m.type_name.as_ref();
+            let domain = Domain::of(&what, m.bitwidth, type_name, translations, *width)?;
             Ok(HeaderField {
                 id: m.id,
                 name: m.name.clone(),
-                width,
+                width: *width,
                 domain,
             })
         };
         let fields = info
             .metadata
             .iter()
+            .zip(widths)
             .map(field)
             .collect::<Result<Vec<_>, Fault>>()?;
         let bits: u32 = fields.iter().map(|f| f.width).sum();
@@ -179,7 +173,9 @@ mod tests {
             metadata: metadata.collect(),
             ..Default::default()
         };
-        PacketHeader::of("packet_out", &info, &config::P4TypeInfo::default(), None).unwrap()
+        let types = config::P4TypeInfo::default();
+        let translations = Translations::of(&types, None);
+        PacketHeader::of("packet_out", &info, &translations, widths).unwrap()
     }
 
     fn out(metadata: &[(u32, &[u8])], payload: &[u8]) -> v1::PacketOut {

@@ -7,19 +7,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use p4runtime::config::v1 as config;
+use p4runtime::v1;
 
 use super::data::DataType;
 use super::domain::Domain;
 use super::fault::Fault;
 use super::packets::PacketHeader;
-use crate::ids::{ActionId, CounterId, MeterId, ProfileId, RegisterId, TableId, ValueSetId};
+use super::sdn::Names;
+use crate::ids::{ActionId, CounterId, MeterId, Port, ProfileId, RegisterId, TableId, ValueSetId};
 use crate::program::{MatchKind, Program};
+use crate::value::Value;
 
 /// A program with the P4Info that names its parts.
 pub(crate) struct Pipeline {
     pub(crate) p4info: config::P4Info,
     pub(crate) device_config: Vec<u8>,
     pub(crate) program: Arc<Program>,
+    /// The switch's CPU port.
+    pub(crate) cpu_port: Option<Port>,
+    /// If the program's ports are strings to the controller.
+    pub(crate) port_names: Option<Arc<Names>>,
     pub(crate) tables: BTreeMap<u32, Table>,
     /// P4Info's id of each of the program's tables.
     pub(crate) table_ids: Vec<Option<u32>>,
@@ -100,6 +107,8 @@ pub(crate) struct Profile {
     pub(crate) core: ProfileId,
     pub(crate) name: String,
     pub(crate) selector: bool,
+    /// Most members, or for a selector the most that all its groups may come to; 0 for any.
+    pub(crate) size: i64,
     pub(crate) max_group_size: i32,
     /// Sizes count members rather than weights; the largest weight of a member, 0 for any.
     pub(crate) sum_of_members: Option<i32>,
@@ -113,6 +122,44 @@ pub(crate) struct Array<Id> {
     pub(crate) core: Id,
     pub(crate) name: String,
     pub(crate) size: u64,
+    /// If its indices are of a translated type.
+    pub(crate) index: Option<Domain>,
+}
+
+impl<Id> Array<Id> {
+    /// Reads an index.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a negative one, `OutOfRange` for one beyond the array.
+    pub(crate) fn decode_index(&self, index: i64) -> Result<u64, Fault> {
+        let name = &self.name;
+        let given = u64::try_from(index)
+            .map_err(|_| Fault::invalid(format!("{name}: index {index} is negative")))?;
+        let at = match &self.index {
+            None => Some(given),
+            Some(domain) => domain
+                .decode(&given.to_be_bytes(), || format!("{name}: index"))?
+                .as_u128()
+                .and_then(|v| u64::try_from(v).ok()),
+        };
+        at.filter(|at| *at < self.size).ok_or_else(|| {
+            Fault::out_of_range(format!(
+                "{name}: there is no index {given}; the size is {}",
+                self.size
+            ))
+        })
+    }
+
+    /// Writes an index.
+    pub(crate) fn encode_index(&self, at: u64) -> v1::Index {
+        let given = match &self.index {
+            None => at,
+            Some(domain) => Value::from_be_bytes(&domain.encode(&Value::from(at))).low_u64(),
+        };
+        v1::Index {
+            index: i64::try_from(given).unwrap_or(i64::MAX),
+        }
+    }
 }
 
 /// An indirect meter.

@@ -15,8 +15,11 @@ use super::{Server, Shared};
 use crate::control::DigestMessage;
 use crate::ids::Port;
 
-/// How often entries are looked through for idle timeouts, ns.
-const IDLE_SCAN: u64 = 10_000_000;
+/// How often idle entries are reported at most, and the shortest time until one is reported
+/// again, ns.
+const IDLE_PAUSE: u64 = 10_000_000;
+/// Idle entries per hold of the switch, and per message.
+const IDLE_BATCH: usize = 1024;
 
 impl Server {
     /// Takes what is in the CPU port's queues, and new digests, and hands it to the primaries.
@@ -83,12 +86,14 @@ impl Server {
             (state.digests.due(now), state.digests.next_deadline())
         };
         shared.send_digests(&target.pipeline, lists);
-        let scans = target.pipeline.tables.values().any(|t| t.idle_timeout);
-        if scans {
-            shared.send_idle(&target.pipeline, now);
+        if !target.pipeline.tables.values().any(|t| t.idle_timeout) {
+            return next;
         }
-        let scan = scans.then_some(now + IDLE_SCAN);
-        next.into_iter().chain(scan).min()
+        while shared.send_idle(&target.pipeline, now) {}
+        let idle = lock(&shared.switch).next_idle();
+        // Not for every entry on its own.
+        let idle = idle.map(|at| at.max(now.saturating_add(IDLE_PAUSE)));
+        next.into_iter().chain(idle).min()
     }
 
     /// Tells the switch that a port went up or down: selectors leave out members that watch it,
@@ -107,8 +112,8 @@ impl Server {
             return;
         }
         for (id, group) in &state.multicast {
-            if group.replicas.iter().any(|r| !r.backup_replicas.is_empty()) {
-                let replicas = effective_replicas(group, &state.down);
+            if group.choices.iter().any(|c| c.len() > 1) {
+                let replicas = effective_replicas(&group.choices, &state.down);
                 if let Err(error) = switch.multicast_modify(*id, &replicas) {
                     tracing::error!(%error, group = id, "backup replicas could not take over");
                 }
@@ -160,22 +165,25 @@ impl Shared {
         }
     }
 
-    fn send_idle(&self, pipeline: &Pipeline, now: u64) {
+    /// Reports a batch of idle entries; whether there may be more.
+    fn send_idle(&self, pipeline: &Pipeline, now: u64) -> bool {
         let mut by_table: BTreeMap<u32, Vec<v1::TableEntry>> = BTreeMap::new();
-        {
+        let found = {
             let mut switch = lock(&self.switch);
-            for (table, handle) in switch.take_idle(now) {
+            let found = switch.take_idle(now, IDLE_PAUSE, IDLE_BATCH);
+            for (table, handle) in &found {
                 let id = pipeline.table_ids.get(table.index()).copied().flatten();
                 let Some(table) = id.and_then(|id| pipeline.tables.get(&id)) else {
                     continue;
                 };
-                if let Ok(view) = switch.table_get(table.core, handle) {
+                if let Ok(view) = switch.table_get(table.core, *handle) {
                     let notes = Notes::decode(&view.entry.metadata);
                     let entry = describe_entry(pipeline, table, &view, notes);
                     by_table.entry(table.id).or_default().push(entry);
                 }
             }
-        }
+            found.len()
+        };
         for (id, table_entry) in by_table {
             let message = v1::IdleTimeoutNotification {
                 table_entry,
@@ -186,6 +194,7 @@ impl Shared {
                 &Update::IdleTimeoutNotification(message),
             );
         }
+        found == IDLE_BATCH
     }
 
     fn timestamp(&self) -> i64 {

@@ -13,10 +13,10 @@ use prost::Message as _;
 
 use super::fault::Fault;
 use super::pipeline::Pipeline;
-use super::read::Cursor;
+use super::read::{Cursor, Role};
 use super::roles::Scope;
-use super::state::{State, Target};
-use super::write::{Author, Writer};
+use super::state::{Owned, State, Target, lock};
+use super::write::{Author, Limits, Writer};
 use crate::switch::Switch;
 
 /// An entity with the role that wrote it.
@@ -33,7 +33,11 @@ pub(crate) fn export(target: &Target, roles: &[String], now: u64) -> Result<Vec<
         let mut cursor = Cursor::open(&target.pipeline, &request)?;
         let mut all = Vec::new();
         loop {
-            let (batch, more) = cursor.next(target, now, role)?;
+            let role = Role {
+                name: role,
+                scope: Scope::default(),
+            };
+            let (batch, more) = cursor.next(target, now, &role)?;
             all.extend(batch);
             if !more {
                 return Ok(all);
@@ -43,11 +47,21 @@ pub(crate) fn export(target: &Target, roles: &[String], now: u64) -> Result<Vec<
     let replication = |t| {
         Entity::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry { r#type: Some(t) })
     };
-    for request in [
+    let members = [
         Entity::ActionProfileMember(Default::default()),
         Entity::ActionProfileGroup(Default::default()),
-    ] {
-        kept.extend(read(request, "")?.into_iter().map(|e| (String::new(), e)));
+    ];
+    let others = [
+        Entity::MeterEntry(Default::default()),
+        Entity::CounterEntry(Default::default()),
+        Entity::RegisterEntry(Default::default()),
+        replication(Replication::MulticastGroupEntry(Default::default())),
+        replication(Replication::CloneSessionEntry(Default::default())),
+        Entity::ValueSetEntry(Default::default()),
+        Entity::DigestEntry(Default::default()),
+    ];
+    for request in members {
+        kept.extend(read(request, "")?.into_iter().map(|e| own(target, e)));
     }
     // Entries of named roles first, then what is left of all.
     let mut seen = HashSet::new();
@@ -62,40 +76,36 @@ pub(crate) fn export(target: &Target, roles: &[String], now: u64) -> Result<Vec<
                 let request = v1::TableEntry {
                     table_id: table.id,
                     is_default_action: default,
-                    counter_data: table
-                        .direct_counter
-                        .then(Default::default)
-                        .filter(|_| !default),
-                    meter_config: table
-                        .direct_meter
-                        .map(|_| Default::default())
-                        .filter(|_| !default),
+                    counter_data: table.direct_counter.then(Default::default),
+                    meter_config: table.direct_meter.map(|_| Default::default()),
                     ..Default::default()
                 };
                 for entity in read(Entity::TableEntry(request), role)? {
                     let Some(Entity::TableEntry(entry)) = &entity.entity else {
                         continue;
                     };
-                    if !entry.is_const && seen.insert(key_of(entry)) {
+                    let initial =
+                        default && !lock(&target.state).default_notes.contains_key(&table.id);
+                    if !entry.is_const && !initial && seen.insert(key_of(entry)) {
                         kept.push((role.to_owned(), entity));
                     }
                 }
             }
         }
     }
-    for request in [
-        Entity::MeterEntry(Default::default()),
-        Entity::CounterEntry(Default::default()),
-        Entity::RegisterEntry(Default::default()),
-        replication(Replication::MulticastGroupEntry(Default::default())),
-        replication(Replication::CloneSessionEntry(Default::default())),
-        Entity::ValueSetEntry(Default::default()),
-        Entity::DigestEntry(Default::default()),
-    ] {
+    for request in others {
         let written = read(request, "")?.into_iter().filter(is_written);
-        kept.extend(written.map(|e| (String::new(), e)));
+        kept.extend(written.map(|e| own(target, e)));
     }
     Ok(kept)
+}
+
+/// An entity with the role that it belongs to.
+fn own(target: &Target, entity: v1::Entity) -> Kept {
+    let state = lock(&target.state);
+    let role = entity.entity.as_ref().and_then(Owned::of);
+    let role = role.and_then(|key| state.owners.get(&key).cloned());
+    (role.unwrap_or_default(), entity)
 }
 
 fn key_of(entry: &v1::TableEntry) -> Vec<u8> {
@@ -132,6 +142,7 @@ pub(crate) fn replay(
     state: &mut State,
     kept: &[Kept],
     now: u64,
+    limits: Limits,
 ) -> Result<(), Fault> {
     let scope = Scope::default();
     for (role, entity) in kept {
@@ -139,6 +150,7 @@ pub(crate) fn replay(
             role,
             scope: &scope,
             now,
+            limits,
         };
         let mut writer = Writer {
             pipeline,

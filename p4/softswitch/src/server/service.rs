@@ -2,11 +2,13 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use p4runtime::rpc::Code;
 use p4runtime::v1::{
-    self, p4_runtime_server::P4Runtime, stream_message_request, stream_message_response::Update,
-    write_request::Atomicity,
+    self, get_forwarding_pipeline_config_request::ResponseType, p4_runtime_server::P4Runtime,
+    stream_message_request, stream_message_response::Update, write_request::Atomicity,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -15,10 +17,10 @@ use tonic::{Request, Response, Status, Streaming};
 use super::Shared;
 use super::arbitration::StreamId;
 use super::clients::{decode_claim, election_id, role_name};
-use super::fault::{Fault, batch_status};
-use super::read::Cursor;
+use super::fault::{Fault, SPACE, batch_status};
+use super::read::{Cursor, Role};
 use super::state::{Target, lock};
-use super::write::{Author, write_batch};
+use super::write::{Author, Limits, write_batch};
 
 /// The version of P4Runtime that this server speaks.
 const API_VERSION: &str = "1.5.0";
@@ -50,30 +52,27 @@ impl P4Runtime for P4RuntimeService {
         shared
             .check_device(request.device_id)
             .map_err(Fault::into_status)?;
-        let atomicity = Atomicity::try_from(request.atomicity).map_err(|_| {
-            Status::invalid_argument(format!("unknown atomicity {}", request.atomicity))
-        })?;
-        let mut gate = shared.gate.write().await;
+        let gate = shared.writing().await;
         // After waiting: only now is nobody else writing, nor becoming primary before we end.
         let scope = shared
             .check_primary(&role, request.election_id)
             .map_err(Fault::into_status)?;
         let target = shared.target(&gate).ok_or_else(no_pipeline)?;
+        let atomicity = Atomicity::try_from(request.atomicity).map_err(|_| {
+            Status::invalid_argument(format!("unknown atomicity {}", request.atomicity))
+        })?;
         let author = Author {
             role: &role,
             scope: &scope,
             now: shared.now(),
+            limits: shared.limits(),
         };
         let results = write_batch(&target, &author, &request.updates, atomicity);
-        if let Some(saved) = &mut gate.saved {
-            let done = request
-                .updates
-                .iter()
-                .zip(&results)
-                .filter(|(_, r)| r.is_ok());
-            saved
-                .log
-                .extend(done.map(|(update, _)| (role.clone(), update.clone())));
+        if target.pipeline.tables.values().any(|t| t.idle_timeout)
+            && let Some(notify) = &shared.config.notify
+        {
+            // An entry may be idle before the time that `tick` said last.
+            notify();
         }
         if results.iter().any(Result::is_err) {
             return Err(batch_status("updates", &results));
@@ -94,25 +93,27 @@ impl P4Runtime for P4RuntimeService {
         let (sender, receiver) = mpsc::channel(RESPONSES_QUEUED);
         let shared = self.0.clone();
         tokio::spawn(async move {
-            // Nobody writes while the gate is held. A client that reads too slowly must not
-            // hold up the others' writes for ever.
-            let limit = shared.config.slow_reader;
             let mut reader = Reader {
                 shared: &shared,
                 target,
                 sender,
                 pending: Vec::new(),
                 bytes: 0,
+                patience: shared.config.slow_reader,
             };
-            let result = tokio::time::timeout(limit, reader.run(&request)).await;
+            let ended = reader.run(&request).await;
             drop(gate);
-            if result.is_err() {
-                let status = Status::aborted(format!(
-                    "the answer was not read within {} s; writes are waiting",
-                    limit.as_secs_f64()
-                ));
-                let _ = reader.sender.send(Err(status)).await;
-            }
+            let status = match ended {
+                Ok(results) if results.iter().any(Result::is_err) => {
+                    batch_status("requests", &results)
+                }
+                Ok(_) | Err(Ended::Gone) => return,
+                Err(Ended::Stalled) => Status::aborted(format!(
+                    "the answer was left lying for {} s while writes were waiting",
+                    shared.config.slow_reader.as_secs_f64()
+                )),
+            };
+            let _ = reader.sender.send(Err(status)).await;
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
@@ -128,7 +129,7 @@ impl P4Runtime for P4RuntimeService {
         shared
             .check_device(request.device_id)
             .map_err(Fault::into_status)?;
-        let mut gate = shared.gate.write().await;
+        let mut gate = shared.writing().await;
         let set = |gate: &mut _| -> Result<(), Fault> {
             shared
                 .check_primary(&role, request.election_id)?
@@ -147,8 +148,11 @@ impl P4Runtime for P4RuntimeService {
         self.0
             .check_device(request.device_id)
             .map_err(Fault::into_status)?;
+        let response_type = ResponseType::try_from(request.response_type).map_err(|_| {
+            Status::invalid_argument(format!("unknown response type {}", request.response_type))
+        })?;
         let gate = self.0.gate.read().await;
-        let config = self.0.get_pipeline(&gate, request.response_type());
+        let config = self.0.get_pipeline(&gate, response_type);
         Ok(Response::new(v1::GetForwardingPipelineConfigResponse {
             config,
         }))
@@ -160,18 +164,27 @@ impl P4Runtime for P4RuntimeService {
     ) -> Result<Response<Self::StreamChannelStream>, Status> {
         let mut requests = request.into_inner();
         let shared = self.0.clone();
-        let (stream, receiver) = lock(&shared.clients).open(shared.config.stream_depth);
+        let (stream, outgoing) = lock(&shared.clients).open().map_err(Fault::into_status)?;
         tokio::spawn(async move {
-            // A client that goes away without a word ends `requests` with an error.
-            while let Ok(Some(message)) = requests.message().await {
-                if let Err(fault) = shared.handle(stream, message).await {
-                    lock(&shared.clients).fail(stream, fault.into_status());
-                    break;
+            loop {
+                match requests.message().await {
+                    Ok(Some(message)) => {
+                        if let Err(fault) = shared.handle(stream, message).await {
+                            lock(&shared.clients).fail(stream, fault.into_status());
+                            break;
+                        }
+                    }
+                    Ok(None) => break,
+                    // Bytes that are no message, or a client that went away without a word.
+                    Err(status) => {
+                        lock(&shared.clients).fail(stream, status);
+                        break;
+                    }
                 }
             }
             lock(&shared.clients).close(stream);
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+        Ok(Response::new(Box::pin(outgoing)))
     }
 
     async fn capabilities(
@@ -203,63 +216,99 @@ struct Reader<'a> {
     pending: Vec<v1::Entity>,
     /// Encoded length of `pending`.
     bytes: usize,
+    /// How much longer the client may keep writers waiting by not reading.
+    patience: Duration,
 }
 
+/// Why an answer is not sent to its end.
+enum Ended {
+    /// The client is gone.
+    Gone,
+    /// The client does not read, and others wait for it.
+    Stalled,
+}
+
+/// How often a reader that waits for its client looks whether somebody waits for it.
+const STALL_CHECK: Duration = Duration::from_millis(20);
+
 impl Reader<'_> {
-    async fn run(&mut self, request: &v1::ReadRequest) {
+    /// Nobody writes meanwhile; one result per request.
+    async fn run(&mut self, request: &v1::ReadRequest) -> Result<Vec<Result<(), Fault>>, Ended> {
         let mut results = Vec::with_capacity(request.entities.len());
+        let role = Role {
+            name: &request.role,
+            scope: lock(&self.shared.clients).scope(&request.role),
+        };
         for entity in &request.entities {
-            let result = self.read_one(entity, &request.role).await;
-            match result {
-                Ok(true) => results.push(Ok(())),
-                Ok(false) => return, // the client is gone
-                Err(fault) => results.push(Err(fault)),
-            }
+            let result = match Cursor::open(&self.target.pipeline, entity) {
+                Ok(cursor) => self.read_one(cursor, &role).await?,
+                Err(fault) => Err(fault),
+            };
+            results.push(result);
         }
-        if !self.flush().await {
-            return;
-        }
-        if results.iter().any(Result::is_err) {
-            let _ = self
-                .sender
-                .send(Err(batch_status("requests", &results)))
-                .await;
-        }
+        self.flush().await?;
+        Ok(results)
     }
 
-    /// Whether the client is still there.
-    async fn read_one(&mut self, entity: &v1::Entity, role: &str) -> Result<bool, Fault> {
+    async fn read_one(
+        &mut self,
+        mut cursor: Cursor,
+        role: &Role<'_>,
+    ) -> Result<Result<(), Fault>, Ended> {
         use prost::Message as _;
-        let mut cursor = Cursor::open(&self.target.pipeline, entity)?;
         loop {
-            let (batch, more) = cursor.next(&self.target, self.shared.now(), role)?;
+            let (batch, more) = match cursor.next(&self.target, self.shared.now(), role) {
+                Ok(next) => next,
+                Err(fault) => return Ok(Err(fault)),
+            };
             for entity in batch {
                 self.bytes += entity.encoded_len() + 8;
                 self.pending.push(entity);
-                if self.bytes >= RESPONSE_BYTES && !self.flush().await {
-                    return Ok(false);
+                if self.bytes >= RESPONSE_BYTES {
+                    self.flush().await?;
                 }
             }
             if !more {
-                return Ok(true);
+                return Ok(Ok(()));
+            }
+            if self.sender.is_closed() {
+                return Err(Ended::Gone);
             }
         }
     }
 
-    async fn flush(&mut self) -> bool {
+    async fn flush(&mut self) -> Result<(), Ended> {
         self.bytes = 0;
         if self.pending.is_empty() {
-            return !self.sender.is_closed();
+            return Ok(());
         }
         let entities = std::mem::take(&mut self.pending);
-        self.sender
-            .send(Ok(v1::ReadResponse { entities }))
-            .await
-            .is_ok()
+        let sending = self.sender.send(Ok(v1::ReadResponse { entities }));
+        tokio::pin!(sending);
+        loop {
+            if let Ok(sent) = tokio::time::timeout(STALL_CHECK, &mut sending).await {
+                return sent.map_err(|_| Ended::Gone);
+            }
+            if self.shared.waiting.load(Ordering::Relaxed) > 0 {
+                self.patience = self.patience.saturating_sub(STALL_CHECK);
+                if self.patience.is_zero() {
+                    return Err(Ended::Stalled);
+                }
+            }
+        }
     }
 }
 
 impl Shared {
+    /// What updates may take.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            replicas: self.config.max_replicas,
+            digest_messages: self.config.digest_messages,
+            drop_port: self.drop_port,
+        }
+    }
+
     fn check_device(&self, device_id: u64) -> Result<(), Fault> {
         if device_id == self.device_id {
             return Ok(());
@@ -332,7 +381,7 @@ impl Shared {
         let error = v1::StreamError {
             canonical_code: fault.code as i32,
             message: fault.message,
-            space: String::new(),
+            space: SPACE.to_owned(),
             code: 0,
             details: Some(details),
         };
@@ -364,9 +413,7 @@ impl Shared {
             None => return Err(Fault::invalid("the program has no packet_out metadata")),
         };
         lock(&self.switch).ingress(port, &bytes, self.now());
-        self.counts
-            .packet_outs
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.counts.packet_outs.fetch_add(1, Ordering::Relaxed);
         if let Some(notify) = &self.config.notify {
             notify();
         }

@@ -1,15 +1,16 @@
 //! What the service remembers beside the switch: what P4Runtime gives back on read and the
 //! packet path has no use for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use p4runtime::v1;
+use p4runtime::v1::{self, entity::Entity, packet_replication_engine_entry::Type as Replication};
 
 use super::digests::Digests;
 use super::entries::Notes;
 use super::pipeline::Pipeline;
 use crate::SharedSwitch;
+use crate::control::{CloneSession, Replica};
 use crate::ids::Port;
 use crate::switch::Switch;
 
@@ -22,19 +23,104 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The service's own state for one pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Multicast groups as written: the switch has each replica's chosen port only.
-    pub(crate) multicast: BTreeMap<u32, v1::MulticastGroupEntry>,
-    /// Clone sessions as written.
-    pub(crate) clones: BTreeMap<u32, v1::CloneSessionEntry>,
+    pub(crate) multicast: BTreeMap<u32, Multicast>,
+    pub(crate) clones: BTreeMap<u32, Mirror>,
+    /// Replicas of all of these, backups included.
+    pub(crate) replicas: usize,
     /// Groups as written, by profile and group id.
     pub(crate) groups: BTreeMap<(u32, u32), v1::ActionProfileGroup>,
     /// Notes of default entries, by table id.
     pub(crate) default_notes: BTreeMap<u32, Notes>,
-    /// Entries with one-shot action sets, by profile id.
-    pub(crate) one_shots: BTreeMap<u32, usize>,
+    /// How much of each selector is in use, by profile id.
+    pub(crate) loads: BTreeMap<u32, Load>,
     pub(crate) digests: Digests,
+    /// The named role that wrote an entity; those of the default role are not listed.
+    pub(crate) owners: HashMap<Owned, String>,
     /// Ports that are down, for backup replicas.
     pub(crate) down: BTreeSet<Port>,
+}
+
+/// How much of a selector is in use.
+#[derive(Debug, Default)]
+pub(crate) struct Load {
+    /// Entries with choices of their own.
+    pub(crate) one_shots: i64,
+    /// What all groups come to, one-shot ones included, as the selector counts size.
+    pub(crate) size: i64,
+}
+
+/// A multicast group: the switch has each replica's chosen port only.
+#[derive(Debug)]
+pub(crate) struct Multicast {
+    /// As written.
+    pub(crate) message: v1::MulticastGroupEntry,
+    /// Of each replica: itself, then its backups.
+    pub(crate) choices: Vec<Vec<Replica>>,
+}
+
+impl Multicast {
+    /// Replicas, backups included.
+    pub(crate) fn replicas(&self) -> usize {
+        self.choices.iter().map(Vec::len).sum()
+    }
+}
+
+/// A clone session: as written, and as the switch has it.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    pub(crate) message: v1::CloneSessionEntry,
+    pub(crate) session: CloneSession,
+}
+
+/// What belongs to the role that wrote it, table entries apart, which know it themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Owned {
+    /// Action profile and member id.
+    Member(u32, u32),
+    /// Action profile and group id.
+    Group(u32, u32),
+    Multicast(u32),
+    Clone(u32),
+    ValueSet(u32),
+    Digest(u32),
+}
+
+impl Owned {
+    /// The key of an entity of these kinds.
+    pub(crate) fn of(entity: &Entity) -> Option<Self> {
+        Some(match entity {
+            Entity::ActionProfileMember(m) => Owned::Member(m.action_profile_id, m.member_id),
+            Entity::ActionProfileGroup(g) => Owned::Group(g.action_profile_id, g.group_id),
+            Entity::PacketReplicationEngineEntry(entry) => match entry.r#type.as_ref()? {
+                Replication::MulticastGroupEntry(g) => Owned::Multicast(g.multicast_group_id),
+                Replication::CloneSessionEntry(s) => Owned::Clone(s.session_id),
+            },
+            Entity::ValueSetEntry(set) => Owned::ValueSet(set.value_set_id),
+            Entity::DigestEntry(digest) => Owned::Digest(digest.digest_id),
+            _ => return None,
+        })
+    }
+}
+
+impl State {
+    /// Notes who wrote an entity; `None`: it is gone.
+    pub(crate) fn set_owner(&mut self, key: Owned, role: Option<&str>) {
+        match role {
+            Some(role) if !role.is_empty() => {
+                self.owners.insert(key, role.to_owned());
+            }
+            _ => {
+                if !self.owners.is_empty() {
+                    self.owners.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Whether the entity belongs to the role; every one does to the role "".
+    pub(crate) fn belongs(&self, key: Owned, role: &str) -> bool {
+        role.is_empty() || self.owners.get(&key).is_some_and(|owner| owner == role)
+    }
 }
 
 /// A pipeline and the switch that runs it, or will run it once committed.

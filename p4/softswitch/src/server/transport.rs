@@ -8,20 +8,20 @@ use p4runtime::v1::p4_runtime_server::P4RuntimeServer;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpListener;
 use tokio_stream::Stream;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, ServerTlsConfig, Uri};
 
 use super::Server;
+use super::accept::Accepted;
 
-/// Largest request: device configs of large programs have tens of megabytes.
-const REQUEST_MAX: usize = 128 << 20;
 /// Largest header list a client of [`Server::channel`] takes: error details of large batches
 /// come in trailers.
 const HEADERS_MAX: u32 = 16 << 20;
 /// A client that vanished without a word is noticed after twice this long, and its place as
 /// primary becomes free.
 const KEEPALIVE: Duration = Duration::from_secs(15);
+/// Bytes of requests that a connection may have on their way to us.
+const CONNECTION_WINDOW: u32 = 4 << 20;
 /// Bytes on their way, per direction of an in-memory connection.
 const DUPLEX_BUFFER: usize = 64 << 10;
 
@@ -41,14 +41,14 @@ impl Server {
         tls: Option<ServerTlsConfig>,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let mut builder = tonic::transport::Server::builder()
-            .tcp_nodelay(true)
+        let mut builder = self
+            .builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE));
         if let Some(tls) = tls {
             builder = builder.tls_config(tls)?;
         }
-        let incoming = TcpListenerStream::new(listener);
+        let incoming = Accepted::from(listener, self.shared.config.max_connections);
         let router = builder.add_service(self.grpc());
         // Not gracefully: clients keep their streams open for as long as there is a server.
         tokio::select! {
@@ -66,7 +66,7 @@ impl Server {
         I: Stream<Item = std::io::Result<IO>>,
         IO: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
     {
-        let router = tonic::transport::Server::builder().add_service(self.grpc());
+        let router = self.builder().add_service(self.grpc());
         Ok(router.serve_with_incoming(incoming).await?)
     }
 
@@ -96,7 +96,14 @@ impl Server {
         theirs
     }
 
+    fn builder(&self) -> tonic::transport::Server {
+        tonic::transport::Server::builder()
+            .max_concurrent_streams(Some(self.shared.config.max_calls))
+            .initial_connection_window_size(Some(CONNECTION_WINDOW))
+    }
+
     fn grpc(&self) -> P4RuntimeServer<super::P4RuntimeService> {
-        P4RuntimeServer::new(self.service()).max_decoding_message_size(REQUEST_MAX)
+        P4RuntimeServer::new(self.service())
+            .max_decoding_message_size(self.shared.config.max_request)
     }
 }

@@ -145,23 +145,38 @@ impl Switch {
     /// groups, sessions, queued packets) starts anew; queue depths and port
     /// states stay.
     pub fn install(&mut self, program: Arc<Program>) {
+        let state = State::new(&program, self.config.seed, self.config.digest_limit);
+        self.begin(program, Box::new(state));
+        self.enter_const_entries();
+    }
+
+    /// Goes on with the program and the forwarding state of another switch, as if all that was
+    /// written there had been written here; queued packets are dropped, queue depths and port
+    /// states stay.
+    pub fn adopt(&mut self, other: Switch) {
+        if let (Some(program), Some(state)) = (other.program, other.state) {
+            self.begin(program, state);
+        }
+    }
+
+    /// Lets go of all packets and starts with another program and state.
+    fn begin(&mut self, program: Arc<Program>, state: Box<State>) {
         for packet in self.queues.drain() {
             self.put_back(packet);
         }
         while let Some((packet, _)) = self.again.pop_front() {
             self.put_back(packet);
         }
-        let mut state = State::new(&program, self.config.seed, self.config.digest_limit);
-        if let Some(before) = self.state.take() {
-            state.down = before.down;
+        self.machine.prepare(&program);
+        self.program = Some(program);
+        if let Some(before) = self.state.replace(state) {
             self.stats.failed_asserts += before.failed_asserts;
             self.stats.endless_loops += before.endless_loops;
             self.stats.digest_drops += before.digest_drops;
+            for port in before.down {
+                self.set_port_up(port, false);
+            }
         }
-        self.machine.prepare(&program);
-        self.state = Some(Box::new(state));
-        self.program = Some(program);
-        self.enter_const_entries();
     }
 
     fn enter_const_entries(&mut self) {

@@ -28,13 +28,16 @@ pub(crate) enum Target {
     OneShot(u32),
 }
 
-/// When an entry was last hit, and whether that is reported.
+/// When an entry was last hit, and when that is looked at. All ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Idle {
-    /// ns; 0: no timeout.
+    /// 0: no timeout.
     pub(crate) timeout: u64,
     pub(crate) last_hit: u64,
-    pub(crate) reported: bool,
+    /// When the timer was started anew: on a write, or when the entry was reported.
+    pub(crate) restarted: u64,
+    /// When the entry number is looked at next; 0: never.
+    pub(crate) queued: u64,
 }
 
 /// A table's entries.
@@ -62,6 +65,9 @@ pub(crate) struct Table {
     /// What a miss does.
     pub(crate) default: Option<Target>,
     pub(crate) default_data: Vec<u64>,
+    /// The default entry's direct counter and meter.
+    pub(crate) miss_counter: CounterData,
+    pub(crate) miss_meter: Meter,
 }
 
 impl Table {
@@ -95,6 +101,8 @@ impl Table {
             with_mask: matches!(def.shape, Shape::Ternary | Shape::Prefix),
             default: None,
             default_data: Vec::new(),
+            miss_counter: CounterData::default(),
+            miss_meter: Meter::default(),
         }
     }
 
@@ -203,14 +211,23 @@ impl Table {
         own[..data.len()].copy_from_slice(data);
     }
 
-    pub(crate) fn set_idle(&mut self, entry: EntryHandle, timeout: u64, now: u64) {
+    /// Starts an entry's idle timer; a new entry counts as hit.
+    pub(crate) fn set_idle(&mut self, entry: EntryHandle, timeout: u64, now: u64, new: bool) {
         if let Some(idle) = self.idle.get_mut(entry.0 as usize) {
-            *idle = Idle {
-                timeout,
-                last_hit: now,
-                reported: false,
-            };
+            idle.timeout = timeout;
+            idle.restarted = now;
+            if new {
+                idle.last_hit = now;
+            }
         }
+    }
+
+    pub(crate) fn has_counter(&self) -> bool {
+        self.with_counter
+    }
+
+    pub(crate) fn has_meter(&self) -> bool {
+        self.with_meter
     }
 
     pub(crate) fn set_metadata(&mut self, entry: EntryHandle, metadata: &[u8]) {
@@ -229,7 +246,10 @@ impl Table {
         self.targets[entry.0 as usize] = Target::Free;
         self.metadata.remove(&entry.0);
         if let Some(idle) = self.idle.get_mut(entry.0 as usize) {
-            *idle = Idle::default();
+            *idle = Idle {
+                queued: idle.queued,
+                ..Idle::default()
+            };
         }
         self.free.push(entry.0);
         self.len -= 1;

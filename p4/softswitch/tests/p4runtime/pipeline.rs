@@ -283,11 +283,18 @@ async fn reconcile_keeps_what_was_written() {
         Some(2)
     );
 
-    // A pipeline without the table cannot keep its entry.
+    // A pipeline whose table is another cannot keep its entry.
     let mut smaller = pipeline(3);
+    let json = String::from_utf8(smaller.p4_device_config).unwrap();
+    smaller.p4_device_config = json.replace("\"Pipe.l2\"", "\"Pipe.l3\"").into_bytes();
     let info = smaller.p4info.as_mut().unwrap();
-    info.tables
-        .retain(|t| t.preamble.as_ref().unwrap().alias != "l2");
+    for table in &mut info.tables {
+        let preamble = table.preamble.as_mut().unwrap();
+        if preamble.alias == "l2" {
+            preamble.name = "Pipe.l3".into();
+            preamble.id += 1;
+        }
+    }
     let refused = one
         .push(Action::ReconcileAndCommit, Some(smaller.clone()))
         .await

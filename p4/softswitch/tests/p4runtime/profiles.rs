@@ -211,14 +211,42 @@ async fn one_shots() {
     // One style per selector.
     assert_eq!(one.insert(member(1, 1)).await, INVALID);
     assert_eq!(one.insert(group(1, &[], 0)).await, INVALID);
-    let mut random = set(vec![choice(1, 1)]);
-    if let Does::ActionProfileActionSet(s) = &mut random {
-        s.action_selection_mode = v1::action_profile_action_set::ActionSelectionMode::Random as i32;
+    use v1::action_profile_action_set::{ActionSelectionMode as Mode, SizeSemantics as Size};
+    let with = |mode: i32, size: i32| {
+        let mut does = set(vec![choice(1, 1)]);
+        if let Does::ActionProfileActionSet(s) = &mut does {
+            s.action_selection_mode = mode;
+            s.size_semantics = size;
+        }
+        grouped(2, does)
+    };
+    for mode in [Mode::Random, Mode::Hash] {
+        for size in [Size::SumOfWeights, Size::SumOfMembers] {
+            let entry = with(mode as i32, size as i32);
+            assert_eq!(one.insert(entry.clone()).await, Ok(()), "{mode:?} {size:?}");
+            assert!(one.read(all.clone()).await.contains(&entry), "as written");
+            assert_eq!(one.delete(entry).await, Ok(()));
+        }
+    }
+    assert_eq!(one.insert(with(9, 0)).await, INVALID);
+    assert_eq!(one.insert(with(0, 9)).await, INVALID);
+    let mut pre = set(vec![choice(1, 1)]);
+    if let Does::ActionProfileActionSet(s) = &mut pre {
+        s.group_action = Some(action("send", &[&[1]]));
     }
     assert_eq!(
-        one.insert(grouped(2, random)).await,
+        one.insert(grouped(2, pre)).await,
         Err(Code::Unimplemented)
     );
+    // The selector's size is 64: all weights of all groups.
+    assert_eq!(
+        one.insert(grouped(2, set(vec![choice(1, 60)]))).await,
+        FULL,
+        "entry 1 has 5 already"
+    );
+    let fitting = grouped(2, set(vec![choice(1, 59)]));
+    assert_eq!(one.insert(fitting.clone()).await, Ok(()));
+    assert_eq!(one.delete(fitting).await, Ok(()));
     assert_eq!(
         one.modify(grouped(1, set(vec![choice(3, 1)]))).await,
         Ok(())

@@ -111,15 +111,6 @@ async fn filters() {
         Code::InvalidArgument,
     )
     .await;
-    let counter = Some(v1::CounterData::default());
-    refused(
-        v1::TableEntry {
-            counter_data: counter,
-            ..all.clone()
-        },
-        Code::InvalidArgument,
-    )
-    .await;
     let hit = Some(v1::table_entry::IdleTimeout::default());
     let routes = v1::TableEntry {
         table_id: id("routes"),

@@ -7,7 +7,7 @@ use super::*;
 const DEVICE: u64 = 7;
 
 fn arbiter() -> Arbiter {
-    Arbiter::new(DEVICE, 4)
+    Arbiter::new(DEVICE, 4, 8)
 }
 
 fn claim(election_id: u128) -> Claim {
@@ -362,7 +362,7 @@ mod properties {
         /// one; and that highest id never falls.
         #[test]
         fn one_primary_with_the_highest_id(steps in proptest::collection::vec(step(), 0..40)) {
-            let mut a = Arbiter::new(DEVICE, 100);
+            let mut a = Arbiter::new(DEVICE, 100, 8);
             let mut highest: Option<u128> = None;
             let mut live = BTreeMap::new();
             for step in steps {

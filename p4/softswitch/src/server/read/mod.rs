@@ -11,7 +11,8 @@ use p4runtime::v1::{self, entity::Entity, packet_replication_engine_entry::Type 
 
 use super::fault::Fault;
 use super::pipeline::{Pipeline, Profile, find};
-use super::state::{State, Target};
+use super::roles::Scope;
+use super::state::{Owned, State, Target};
 use crate::switch::Switch;
 
 pub(crate) use tables::describe_entry;
@@ -44,8 +45,22 @@ pub(crate) struct Source<'a> {
     pub(crate) state: &'a State,
     /// The switch's clock, ns.
     pub(crate) now: u64,
-    /// Only entries that this role wrote; empty for all.
-    pub(crate) role: &'a str,
+    pub(crate) role: &'a Role<'a>,
+}
+
+/// Whose entities are wanted.
+pub(crate) struct Role<'a> {
+    /// Only what this role wrote; empty for all.
+    pub(crate) name: &'a str,
+    /// And of what nobody wrote, because it is always there, what the role may write.
+    pub(crate) scope: Scope,
+}
+
+impl Role<'_> {
+    /// Whether the cells of this array are the role's.
+    fn has(&self, id: u32) -> bool {
+        self.name.is_empty() || self.scope.includes(id)
+    }
 }
 
 impl Cursor {
@@ -107,7 +122,7 @@ impl Cursor {
         &mut self,
         target: &Target,
         now: u64,
-        role: &str,
+        role: &Role<'_>,
     ) -> Result<(Vec<v1::Entity>, bool), Fault> {
         let (state, switch) = target.lock();
         let source = Source {
@@ -175,7 +190,10 @@ impl Source<'_> {
         let matches = |p: &&Profile| [0, p.id].contains(&wanted.action_profile_id);
         for profile in self.pipeline.profiles.values().filter(matches) {
             for member in self.switch.members(profile.core)? {
-                if wanted.member_id != 0 && wanted.member_id != member.id {
+                let owned = Owned::Member(profile.id, member.id);
+                if ![0, member.id].contains(&wanted.member_id)
+                    || !self.state.belongs(owned, self.role.name)
+                {
                     continue;
                 }
                 let message = v1::ActionProfileMember {
@@ -193,6 +211,9 @@ impl Source<'_> {
         for ((profile, id), group) in &self.state.groups {
             if [0, *profile].contains(&wanted.action_profile_id)
                 && [0, *id].contains(&wanted.group_id)
+                && self
+                    .state
+                    .belongs(Owned::Group(*profile, *id), self.role.name)
             {
                 push(out, Entity::ActionProfileGroup(group.clone()));
             }
@@ -208,15 +229,21 @@ impl Source<'_> {
         match wanted {
             Replication::MulticastGroupEntry(wanted) => {
                 for (id, group) in &self.state.multicast {
-                    if [0, *id].contains(&wanted.multicast_group_id) {
-                        push(out, entry(Replication::MulticastGroupEntry(group.clone())));
+                    if [0, *id].contains(&wanted.multicast_group_id)
+                        && self.state.belongs(Owned::Multicast(*id), self.role.name)
+                    {
+                        let message = group.message.clone();
+                        push(out, entry(Replication::MulticastGroupEntry(message)));
                     }
                 }
             }
             Replication::CloneSessionEntry(wanted) => {
                 for (id, session) in &self.state.clones {
-                    if [0, *id].contains(&wanted.session_id) {
-                        push(out, entry(Replication::CloneSessionEntry(session.clone())));
+                    if [0, *id].contains(&wanted.session_id)
+                        && self.state.belongs(Owned::Clone(*id), self.role.name)
+                    {
+                        let message = session.message.clone();
+                        push(out, entry(Replication::CloneSessionEntry(message)));
                     }
                 }
             }
@@ -225,7 +252,9 @@ impl Source<'_> {
 
     fn value_sets(&self, wanted: u32, out: &mut Vec<v1::Entity>) -> Result<(), Fault> {
         for (id, set) in &self.pipeline.value_sets {
-            if ![0, *id].contains(&wanted) {
+            if ![0, *id].contains(&wanted)
+                || !self.state.belongs(Owned::ValueSet(*id), self.role.name)
+            {
                 continue;
             }
             let members = self.switch.value_set(set.core)?;
@@ -247,6 +276,7 @@ impl Source<'_> {
             .digests
             .keys()
             .filter(|id| [0, **id].contains(&wanted))
+            .filter(|id| self.state.belongs(Owned::Digest(**id), self.role.name))
         {
             if let Some(config) = self.state.digests.config(*id) {
                 let config = v1::digest_entry::Config {

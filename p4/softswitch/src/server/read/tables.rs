@@ -2,9 +2,9 @@
 
 use p4runtime::v1::{self, entity::Entity, table_action};
 
-use super::cells::{counter_message, meter_message};
+use super::cells::{counter_message, meter_counter_message, meter_message};
 use super::{Cursor, Source, push};
-use crate::control::{EntryAction, EntryHandle, EntryView, MatchField};
+use crate::control::{CounterData, EntryAction, EntryHandle, EntryView, MatchField};
 use crate::ids::ActionId;
 use crate::server::entries::Notes;
 use crate::server::fault::Fault;
@@ -16,22 +16,23 @@ pub(crate) struct TableCursor {
     /// Table ids that are left, last first.
     tables: Vec<u32>,
     after: Option<EntryHandle>,
+    /// An entry with the key wanted was there.
+    found: bool,
     filter: Filter,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Entries,
-    Defaults,
     Counters,
     Meters,
 }
 
 #[derive(Default)]
 struct Filter {
-    /// The key of the one entry wanted, if a match is given.
+    /// The key of the entries wanted, if a match is given.
     key: Option<Vec<MatchField>>,
-    /// It is an error if that entry is not there.
+    /// It is an error if there is none with that key.
     must_exist: bool,
     priority: i32,
     action: Option<ActionId>,
@@ -39,43 +40,42 @@ struct Filter {
     controller_metadata: u64,
     with_counter: bool,
     with_meter: bool,
+    with_meter_counts: bool,
     with_hit: bool,
+    /// Default entries rather than the others.
+    defaults: bool,
 }
 
 impl TableCursor {
     pub(super) fn entries(pipeline: &Pipeline, request: &v1::TableEntry) -> Result<Cursor, Fault> {
-        let kind = if request.is_default_action {
-            Kind::Defaults
-        } else {
-            Kind::Entries
-        };
-        if request.meter_counter_data.is_some() {
-            return Err(Fault::unimplemented("meters have no counters per colour"));
-        }
-        Self::open(pipeline, kind, request)
+        Self::open(pipeline, Kind::Entries, request)
     }
 
     pub(super) fn direct_counters(
         pipeline: &Pipeline,
         request: &v1::DirectCounterEntry,
     ) -> Result<Cursor, Fault> {
-        Self::direct(pipeline, Kind::Counters, request.table_entry.as_ref())
+        Self::direct(
+            pipeline,
+            Kind::Counters,
+            request.table_entry.as_ref(),
+            false,
+        )
     }
 
     pub(super) fn direct_meters(
         pipeline: &Pipeline,
         request: &v1::DirectMeterEntry,
     ) -> Result<Cursor, Fault> {
-        if request.counter_data.is_some() {
-            return Err(Fault::unimplemented("meters have no counters per colour"));
-        }
-        Self::direct(pipeline, Kind::Meters, request.table_entry.as_ref())
+        let counts = request.counter_data.is_some();
+        Self::direct(pipeline, Kind::Meters, request.table_entry.as_ref(), counts)
     }
 
     fn direct(
         pipeline: &Pipeline,
         kind: Kind,
         entry: Option<&v1::TableEntry>,
+        with_meter_counts: bool,
     ) -> Result<Cursor, Fault> {
         let entry = entry.ok_or_else(|| Fault::invalid("table_entry is not set"))?;
         if entry.table_id != 0 {
@@ -92,16 +92,13 @@ impl TableCursor {
                 )));
             }
         }
-        if entry.is_default_action {
-            return Err(Fault::unimplemented(
-                "default entries have no direct counter or meter",
-            ));
-        }
         // Only the key matters here.
         let key = v1::TableEntry {
             table_id: entry.table_id,
             r#match: entry.r#match.clone(),
             priority: entry.priority,
+            is_default_action: entry.is_default_action,
+            meter_counter_data: with_meter_counts.then(Default::default),
             ..v1::TableEntry::default()
         };
         Self::open(pipeline, kind, &key)
@@ -116,6 +113,8 @@ impl TableCursor {
             controller_metadata: request.controller_metadata,
             with_counter: request.counter_data.is_some(),
             with_meter: request.meter_config.is_some(),
+            with_meter_counts: request.meter_counter_data.is_some(),
+            defaults: request.is_default_action,
             with_hit: request.time_since_last_hit.is_some(),
             ..Filter::default()
         };
@@ -138,30 +137,19 @@ impl TableCursor {
                 kind,
                 tables: tables.collect(),
                 after: None,
+                found: false,
                 filter,
             };
             return Ok(Cursor::Tables(cursor));
         }
         let table = pipeline.table(request.table_id)?;
-        if filter.with_hit && (!table.idle_timeout || kind == Kind::Defaults) {
+        if filter.with_hit && (!table.idle_timeout || filter.defaults) {
             return Err(Fault::invalid(format!(
-                "{} does not support idle timeouts",
+                "{} does not support idle timeouts there",
                 table.name
             )));
         }
-        if filter.with_counter && !table.direct_counter {
-            return Err(Fault::invalid(format!(
-                "{} has no direct counter",
-                table.name
-            )));
-        }
-        if filter.with_meter && table.direct_meter.is_none() {
-            return Err(Fault::invalid(format!(
-                "{} has no direct meter",
-                table.name
-            )));
-        }
-        if kind == Kind::Defaults {
+        if filter.defaults {
             if !request.r#match.is_empty() || request.priority != 0 {
                 return Err(Fault::invalid(format!(
                     "{}: a default entry has no match and priority 0",
@@ -169,13 +157,14 @@ impl TableCursor {
                 )));
             }
         } else if !request.r#match.is_empty() {
-            filter.key = Some(table.decode_key(request)?.0);
+            filter.key = Some(table.decode_match(&request.r#match)?);
         }
         filter.action = action_filter(table, request.action.as_ref())?;
         let cursor = TableCursor {
             kind,
             tables: vec![table.id],
             after: None,
+            found: false,
             filter,
         };
         Ok(Cursor::Tables(cursor))
@@ -192,24 +181,18 @@ impl TableCursor {
         let mut visits = 0;
         while let Some(id) = self.tables.last().copied() {
             let table = source.pipeline.table(id)?;
-            if self.kind == Kind::Defaults {
+            if self.filter.defaults {
                 self.push_default(source, table, out)?;
                 self.tables.pop();
                 continue;
             }
-            if let Some(key) = &self.filter.key {
+            if let Some(key) = self.filter.key.as_ref().filter(|_| self.filter.one(table)) {
                 let priority = self.filter.priority;
-                match source.switch.table_find(table.core, key, priority)? {
-                    Some(handle) => self.push_entry(source, table, handle, out)?,
-                    None if self.filter.must_exist => {
-                        return Err(Fault::not_found(format!(
-                            "{} has no entry with this key and priority",
-                            table.name
-                        )));
-                    }
-                    None => {}
+                if let Some(handle) = source.switch.table_find(table.core, key, priority)? {
+                    self.found = true;
+                    self.push_entry(source, table, handle, out)?;
                 }
-                self.tables.pop();
+                self.end_table(table)?;
                 continue;
             }
             while let Some(handle) = source.switch.table_next(table.core, self.after)? {
@@ -220,14 +203,25 @@ impl TableCursor {
                     return Ok(true);
                 }
             }
-            self.tables.pop();
-            self.after = None;
+            self.end_table(table)?;
         }
         Ok(false)
     }
 
+    fn end_table(&mut self, table: &Table) -> Result<(), Fault> {
+        self.tables.pop();
+        self.after = None;
+        if self.filter.must_exist && self.filter.key.is_some() && !self.found {
+            return Err(Fault::not_found(format!(
+                "{} has no entry with this key and priority",
+                table.name
+            )));
+        }
+        Ok(())
+    }
+
     fn push_entry(
-        &self,
+        &mut self,
         source: &Source<'_>,
         table: &Table,
         handle: EntryHandle,
@@ -235,9 +229,10 @@ impl TableCursor {
     ) -> Result<(), Fault> {
         let view = source.switch.table_get(table.core, handle)?;
         let notes = Notes::decode(&view.entry.metadata);
-        if !self.filter.passes(&view, &notes, source.role) {
+        if !self.filter.passes(&view, &notes, source.role.name) {
             return Ok(());
         }
+        self.found = true;
         let entity = match self.kind {
             Kind::Counters => Entity::DirectCounterEntry(v1::DirectCounterEntry {
                 table_entry: Some(key_message(table, &view)),
@@ -246,9 +241,9 @@ impl TableCursor {
             Kind::Meters => Entity::DirectMeterEntry(v1::DirectMeterEntry {
                 table_entry: Some(key_message(table, &view)),
                 config: view.meter.map(meter_message),
-                counter_data: None,
+                counter_data: self.filter.counts(view.meter_counts),
             }),
-            Kind::Entries | Kind::Defaults => {
+            Kind::Entries => {
                 let mut entry = describe_entry(source.pipeline, table, &view, notes);
                 entry.is_const = view.is_const || table.is_const;
                 if self.filter.with_counter {
@@ -257,6 +252,7 @@ impl TableCursor {
                 if self.filter.with_meter {
                     entry.meter_config = view.meter.map(meter_message);
                 }
+                entry.meter_counter_data = self.filter.counts(view.meter_counts);
                 if self.filter.with_hit && table.idle_timeout {
                     let elapsed = source.now.saturating_sub(view.last_hit);
                     entry.time_since_last_hit = Some(v1::table_entry::IdleTimeout {
@@ -288,8 +284,37 @@ impl TableCursor {
         {
             return Ok(());
         }
-        if !self.filter.passes_notes(&notes, source.role) {
+        if !self.filter.passes_notes(&notes, source.role.name) {
             return Ok(());
+        }
+        let resources = source.switch.default_resources(table.core)?;
+        let owner = v1::TableEntry {
+            table_id: table.id,
+            is_default_action: true,
+            ..v1::TableEntry::default()
+        };
+        let data = resources.counter.map(counter_message);
+        let config = resources.meter.map(meter_message);
+        let counts = self.filter.counts(resources.meter_counts);
+        match self.kind {
+            Kind::Entries => {}
+            Kind::Counters => {
+                let message = v1::DirectCounterEntry {
+                    table_entry: Some(owner),
+                    data,
+                };
+                push(out, Entity::DirectCounterEntry(message));
+                return Ok(());
+            }
+            Kind::Meters => {
+                let message = v1::DirectMeterEntry {
+                    table_entry: Some(owner),
+                    config,
+                    counter_data: counts,
+                };
+                push(out, Entity::DirectMeterEntry(message));
+                return Ok(());
+            }
         }
         let entry = v1::TableEntry {
             table_id: table.id,
@@ -300,6 +325,9 @@ impl TableCursor {
                 None => source.pipeline.no_action(table),
             },
             metadata: notes.metadata.clone(),
+            counter_data: data.filter(|_| self.filter.with_counter),
+            meter_config: config.filter(|_| self.filter.with_meter),
+            meter_counter_data: counts,
             ..v1::TableEntry::default()
         };
         #[allow(deprecated)]
@@ -313,6 +341,17 @@ impl TableCursor {
 }
 
 impl Filter {
+    /// Whether key and priority name one entry, rather than those of several priorities.
+    fn one(&self, table: &Table) -> bool {
+        table.has_priority == (self.priority != 0)
+    }
+
+    fn counts(&self, counts: Option<[CounterData; 3]>) -> Option<v1::MeterCounterData> {
+        counts
+            .filter(|_| self.with_meter_counts)
+            .map(meter_counter_message)
+    }
+
     fn passes(&self, view: &EntryView, notes: &Notes, role: &str) -> bool {
         let action_fits = match (&self.action, &view.entry.action) {
             (None, _) => true,
@@ -320,6 +359,7 @@ impl Filter {
             _ => false,
         };
         action_fits
+            && self.key.as_ref().is_none_or(|key| *key == view.entry.key)
             && (self.priority == 0 || self.priority == view.entry.priority)
             && self.passes_notes(notes, role)
     }
@@ -334,7 +374,7 @@ impl Filter {
 
 fn has_resource(table: &Table, kind: Kind) -> bool {
     match kind {
-        Kind::Entries | Kind::Defaults => true,
+        Kind::Entries => true,
         Kind::Counters => table.direct_counter,
         Kind::Meters => table.direct_meter.is_some(),
     }

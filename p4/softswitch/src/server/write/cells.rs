@@ -47,16 +47,29 @@ pub(crate) fn meter_config(
         MeterType::SingleRateTwoColor if eburst != 0 => Err(Fault::invalid(format!(
             "{name}: a two-colour meter has no eburst"
         ))),
-        MeterType::SingleRateThreeColor if eburst != 0 => Err(Fault::unimplemented(format!(
-            "{name}: single-rate three-colour meters are not supported; v1model has none"
-        ))),
         _ => Ok(MeterConfig {
             cir,
             cburst,
             pir,
             pburst,
+            eburst,
         }),
     }
+}
+
+/// Counts per colour can only be reset.
+pub(crate) fn check_meter_counters(name: &str, data: &v1::MeterCounterData) -> Result<(), Fault> {
+    let counts = [&data.green, &data.yellow, &data.red];
+    if counts
+        .into_iter()
+        .flatten()
+        .any(|c| *c != v1::CounterData::default())
+    {
+        return Err(Fault::invalid(format!(
+            "{name}: a meter's counts can only be reset, with zeros"
+        )));
+    }
+    Ok(())
 }
 
 impl Writer<'_> {
@@ -65,7 +78,7 @@ impl Writer<'_> {
         let counter = find(&pipeline.counters, entry.counter_id, "counter")?;
         self.author.scope.check_id(entry.counter_id)?;
         only_modify(op, &counter.name)?;
-        let cells = cell_range(&counter.name, counter.size, entry.index.as_ref())?;
+        let cells = cell_range(counter, entry.index.as_ref())?;
         let Some(data) = &entry.data else {
             return Ok(());
         };
@@ -85,10 +98,10 @@ impl Writer<'_> {
         self.author.scope.check_id(entry.meter_id)?;
         let array = &meter.array;
         only_modify(op, &array.name)?;
-        if entry.counter_data.is_some() {
-            return Err(Fault::unimplemented("meters have no counters per colour"));
+        if let Some(counts) = &entry.counter_data {
+            check_meter_counters(&array.name, counts)?;
         }
-        let cells = cell_range(&array.name, array.size, entry.index.as_ref())?;
+        let cells = cell_range(array, entry.index.as_ref())?;
         let config = entry
             .config
             .as_ref()
@@ -98,6 +111,9 @@ impl Writer<'_> {
         for cell in cells {
             let old = self.switch.meter_read(id, cell)?;
             self.switch.meter_write(id, cell, config)?;
+            if entry.counter_data.is_some() {
+                self.switch.reset_meter_counts(id, cell)?;
+            }
             self.on_undo(move |switch, _| switch.meter_write(id, cell, old));
         }
         Ok(())
@@ -109,7 +125,7 @@ impl Writer<'_> {
         self.author.scope.check_id(entry.register_id)?;
         let array = &register.array;
         only_modify(op, &array.name)?;
-        let cells = cell_range(&array.name, array.size, entry.index.as_ref())?;
+        let cells = cell_range(array, entry.index.as_ref())?;
         let data = entry.data.as_ref();
         let data =
             data.ok_or_else(|| Fault::invalid(format!("{}: data is not set", array.name)))?;
@@ -160,6 +176,7 @@ mod tests {
             invalid
         );
         assert_eq!(check(SingleRateTwoColor, config(10, 1, 10, 1, 1)), invalid);
+        assert_eq!(check(SingleRateThreeColor, config(10, 1, 10, 1, 5)), Ok(()));
         for kind in [TwoRateThreeColor, SingleRateThreeColor, SingleRateTwoColor] {
             assert_eq!(check(kind, config(10, 1, 10, 1, 0)), Ok(()), "{kind:?}");
         }

@@ -4,6 +4,7 @@
 //! the modes that roll back, each update leaves behind how to undo it.
 
 mod cells;
+mod defaults;
 mod profiles;
 mod replication;
 mod sets;
@@ -13,13 +14,15 @@ use p4runtime::rpc::Code;
 use p4runtime::v1::{self, entity::Entity, write_request::Atomicity};
 
 use super::fault::Fault;
-use super::pipeline::Pipeline;
+use super::pipeline::{Array, Pipeline};
 use super::roles::Scope;
-use super::state::{State, Target};
+use super::sdn::Ports;
+use super::state::{Owned, State, Target};
 use crate::control::ControlError;
+use crate::ids::Port;
 use crate::switch::Switch;
 
-pub(crate) use replication::effective_replicas;
+pub(crate) use replication::{MULTICAST_ID_MAX, effective_replicas};
 
 /// Undoes one update.
 pub(crate) type Undo = Box<dyn FnOnce(&mut Switch, &mut State) -> Result<(), ControlError> + Send>;
@@ -32,6 +35,17 @@ pub(crate) enum Op {
     Delete,
 }
 
+/// What updates may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Replicas of all multicast groups and clone sessions.
+    pub(crate) replicas: usize,
+    /// Messages of one digest that wait or are unacknowledged.
+    pub(crate) digest_messages: usize,
+    /// No port of the device.
+    pub(crate) drop_port: Port,
+}
+
 /// Who writes, and when.
 pub(crate) struct Author<'a> {
     /// The role's name.
@@ -40,6 +54,7 @@ pub(crate) struct Author<'a> {
     pub(crate) scope: &'a Scope,
     /// The switch's clock, ns.
     pub(crate) now: u64,
+    pub(crate) limits: Limits,
 }
 
 /// Applies updates to one switch.
@@ -79,22 +94,27 @@ pub(crate) fn write_batch(
             }
             results
         }
-        // No packet comes between, which is more than ROLLBACK_ON_ERROR asks for.
-        Atomicity::RollbackOnError | Atomicity::DataplaneAtomic => {
-            write_all_or_none(target, author, updates)
-        }
+        Atomicity::RollbackOnError => write_all_or_none(target, author, updates, SLICE),
+        Atomicity::DataplaneAtomic => write_all_or_none(target, author, updates, usize::MAX),
     }
 }
 
+/// Lets packets in after every `slice` updates.
 fn write_all_or_none(
     target: &Target,
     author: &Author<'_>,
     updates: &[v1::Update],
+    slice: usize,
 ) -> Vec<Result<(), Fault>> {
-    let (mut state, mut switch) = target.lock();
     let mut undo = Vec::with_capacity(updates.len());
     let mut results = Vec::with_capacity(updates.len());
-    for update in updates {
+    let (mut state, mut switch) = target.lock();
+    for (at, update) in updates.iter().enumerate() {
+        if at > 0 && at % slice == 0 {
+            drop(switch);
+            drop(state);
+            (state, switch) = target.lock();
+        }
         let mut writer = Writer {
             pipeline: &target.pipeline,
             switch: &mut switch,
@@ -112,7 +132,12 @@ fn write_all_or_none(
     let Some(failed) = results.iter().position(Result::is_err) else {
         return results;
     };
-    for step in undo.into_iter().rev() {
+    for (at, step) in undo.into_iter().rev().enumerate() {
+        if at > 0 && at % slice == 0 {
+            drop(switch);
+            drop(state);
+            (state, switch) = target.lock();
+        }
         if let Err(error) = step(&mut switch, &mut state) {
             tracing::error!(%error, "an update of a failed batch could not be undone");
         }
@@ -130,7 +155,7 @@ fn write_all_or_none(
     results
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     /// Applies one update. If it is refused, nothing has changed.
     pub(crate) fn apply(&mut self, update: &v1::Update) -> Result<(), Fault> {
         use v1::update::Type;
@@ -145,7 +170,22 @@ impl Writer<'_> {
             }
         };
         let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
-        match entity.ok_or_else(|| Fault::invalid("the update's entity is not set"))? {
+        let entity = entity.ok_or_else(|| Fault::invalid("the update's entity is not set"))?;
+        self.apply_entity(op, entity)?;
+        if let Some(key) = Owned::of(entity) {
+            let before = self.state.owners.get(&key).cloned();
+            let role = (op != Op::Delete).then_some(self.author.role);
+            self.state.set_owner(key, role);
+            self.on_undo(move |_, state| {
+                state.set_owner(key, before.as_deref());
+                Ok(())
+            });
+        }
+        Ok(())
+    }
+
+    fn apply_entity(&mut self, op: Op, entity: &Entity) -> Result<(), Fault> {
+        match entity {
             Entity::TableEntry(entry) => self.table_entry(op, entry),
             Entity::ActionProfileMember(member) => self.member(op, member),
             Entity::ActionProfileGroup(group) => self.group(op, group),
@@ -160,6 +200,15 @@ impl Writer<'_> {
             Entity::ExternEntry(_) => Err(Fault::unimplemented(
                 "v1model has no externs beyond P4Runtime's own entities",
             )),
+        }
+    }
+
+    /// How ports outside of P4 types are read.
+    fn ports(&self) -> Ports<'a> {
+        Ports {
+            cpu: self.pipeline.cpu_port,
+            drop: self.author.limits.drop_port,
+            names: self.pipeline.port_names.as_deref(),
         }
     }
 
@@ -185,20 +234,13 @@ fn only_modify(op: Op, what: &str) -> Result<(), Fault> {
 }
 
 /// The cells that an index (or none, for all) names.
-fn cell_range(
-    name: &str,
-    size: u64,
+fn cell_range<Id>(
+    array: &Array<Id>,
     index: Option<&v1::Index>,
 ) -> Result<std::ops::Range<u64>, Fault> {
     let Some(index) = index else {
-        return Ok(0..size);
+        return Ok(0..array.size);
     };
-    let at = u64::try_from(index.index)
-        .map_err(|_| Fault::invalid(format!("{name}: index {} is negative", index.index)))?;
-    if at >= size {
-        return Err(Fault::out_of_range(format!(
-            "{name}: there is no index {at}; the size is {size}"
-        )));
-    }
+    let at = array.decode_index(index.index)?;
     Ok(at..at + 1)
 }

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use p4runtime::rpc::Code;
 use p4runtime::v1::{self, packet_replication_engine_entry::Type, replica::PortKind};
 
 use super::{Op, Writer};
 use crate::control::{CloneSession, Replica};
 use crate::ids::Port;
-use crate::server::actions::decode_port;
 use crate::server::fault::Fault;
+use crate::server::sdn::{Ports, canonical_port};
+use crate::server::state::{Mirror, Multicast, State};
 
 /// Largest multicast group and clone session ids: v1model's `mcast_grp` has 16 bits, and clone
 /// sessions beyond 15 bits do not fit the mirror ids of the target this one stands in for.
-const MULTICAST_ID_MAX: u32 = 0xffff;
+pub(crate) const MULTICAST_ID_MAX: u32 = 0xffff;
 const SESSION_ID_MAX: u32 = 0x7fff;
 
 impl Writer<'_> {
@@ -31,48 +33,51 @@ impl Writer<'_> {
         }
     }
 
-    fn multicast(&mut self, op: Op, group: &v1::MulticastGroupEntry) -> Result<(), Fault> {
-        let id = group.multicast_group_id;
+    fn multicast(&mut self, op: Op, given: &v1::MulticastGroupEntry) -> Result<(), Fault> {
+        let id = given.multicast_group_id;
         if id == 0 {
             return Err(Fault::invalid("multicast_group_id must be above 0"));
+        }
+        if op == Op::Delete {
+            self.switch.multicast_delete(id)?;
+            let old = self.state.put_multicast(id, None);
+            self.on_undo(move |switch, state| {
+                if let Some(old) = old {
+                    switch.multicast_insert(id, &effective_replicas(&old.choices, &state.down))?;
+                    state.put_multicast(id, Some(old));
+                }
+                Ok(())
+            });
+            return Ok(());
         }
         if id > MULTICAST_ID_MAX {
             return Err(Fault::out_of_range(format!(
                 "multicast_group_id {id} is above {MULTICAST_ID_MAX}"
             )));
         }
-        let old = self.state.multicast.get(&id).cloned();
-        let down = &self.state.down;
-        if op == Op::Delete {
-            self.switch.multicast_delete(id)?;
-            self.state.multicast.remove(&id);
-            if let Some(old) = old {
-                self.on_undo(move |switch, state| {
-                    switch.multicast_insert(id, &effective_replicas(&old, &state.down))?;
-                    state.multicast.insert(id, old);
-                    Ok(())
-                });
-            }
-            return Ok(());
-        }
-        check_multicast(group)?;
-        let replicas = effective_replicas(group, down);
+        let choices = decode_multicast(given, &self.ports())?;
+        let before = self.state.multicast.get(&id).map_or(0, Multicast::replicas);
+        let group = Multicast {
+            message: canonical_group(given),
+            choices,
+        };
+        self.check_replicas(before, group.replicas())?;
+        let replicas = effective_replicas(&group.choices, &self.state.down);
         if op == Op::Insert {
             self.switch.multicast_insert(id, &replicas)?;
         } else {
             self.switch.multicast_modify(id, &replicas)?;
         }
-        self.state.multicast.insert(id, canonical_group(group));
-        self.on_undo(move |switch, state| match old {
-            Some(old) => {
-                switch.multicast_modify(id, &effective_replicas(&old, &state.down))?;
-                state.multicast.insert(id, old);
-                Ok(())
+        let old = self.state.put_multicast(id, Some(group));
+        self.on_undo(move |switch, state| {
+            match &old {
+                Some(old) => {
+                    switch.multicast_modify(id, &effective_replicas(&old.choices, &state.down))?;
+                }
+                None => switch.multicast_delete(id)?,
             }
-            None => {
-                state.multicast.remove(&id);
-                switch.multicast_delete(id)
-            }
+            state.put_multicast(id, old);
+            Ok(())
         });
         Ok(())
     }
@@ -82,25 +87,27 @@ impl Writer<'_> {
         if id == 0 {
             return Err(Fault::invalid("session_id must be above 0"));
         }
+        if op == Op::Delete {
+            self.switch.clone_delete(id)?;
+            let old = self.state.put_clone(id, None);
+            self.on_undo(move |switch, state| {
+                if let Some(old) = old {
+                    switch.clone_insert(&old.session)?;
+                    state.put_clone(id, Some(old));
+                }
+                Ok(())
+            });
+            return Ok(());
+        }
         if id > SESSION_ID_MAX {
             return Err(Fault::out_of_range(format!(
                 "session_id {id} is above {SESSION_ID_MAX}"
             )));
         }
-        let old = self.state.clones.get(&id).cloned();
-        if op == Op::Delete {
-            self.switch.clone_delete(id)?;
-            self.state.clones.remove(&id);
-            if let Some(message) = old {
-                let session = decode_session(&message)?;
-                self.on_undo(move |switch, state| {
-                    state.clones.insert(id, message);
-                    switch.clone_insert(&session)
-                });
-            }
-            return Ok(());
-        }
-        let session = decode_session(given)?;
+        let session = decode_session(given, &self.ports())?;
+        let before = self.state.clones.get(&id);
+        let before = before.map_or(0, |c| c.session.replicas.len());
+        self.check_replicas(before, session.replicas.len())?;
         if op == Op::Insert {
             self.switch.clone_insert(&session)?;
         } else {
@@ -108,25 +115,32 @@ impl Writer<'_> {
         }
         let mut message = given.clone();
         message.replicas.iter_mut().for_each(canonical_replica);
-        self.state.clones.insert(id, message);
-        match old {
-            None => self.on_undo(move |switch, state| {
-                state.clones.remove(&id);
-                switch.clone_delete(id)
-            }),
-            Some(message) => {
-                let session = decode_session(&message)?;
-                self.on_undo(move |switch, state| {
-                    state.clones.insert(id, message);
-                    switch.clone_modify(&session)
-                });
+        let old = self.state.put_clone(id, Some(Mirror { message, session }));
+        self.on_undo(move |switch, state| {
+            match &old {
+                Some(old) => switch.clone_modify(&old.session)?,
+                None => switch.clone_delete(id)?,
             }
+            state.put_clone(id, old);
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Whether there is room for as many replicas in place of as many.
+    fn check_replicas(&self, before: usize, after: usize) -> Result<(), Fault> {
+        let most = self.author.limits.replicas;
+        if self.state.replicas - before + after > most {
+            return Err(Fault::new(
+                Code::ResourceExhausted,
+                format!("groups and sessions may have {most} replicas in all"),
+            ));
         }
         Ok(())
     }
 }
 
-fn decode_session(given: &v1::CloneSessionEntry) -> Result<CloneSession, Fault> {
+fn decode_session(given: &v1::CloneSessionEntry, ports: &Ports<'_>) -> Result<CloneSession, Fault> {
     let packet_length = u32::try_from(given.packet_length_bytes)
         .map_err(|_| Fault::invalid("packet_length_bytes is negative"))?;
     // v1model's priority has three bits, whatever number of queues a port has.
@@ -137,13 +151,13 @@ fn decode_session(given: &v1::CloneSessionEntry) -> Result<CloneSession, Fault> 
         )));
     }
     if given.replicas.iter().any(|r| !r.backup_replicas.is_empty()) {
-        return Err(Fault::invalid(
+        return Err(Fault::unimplemented(
             "backup_replicas are for multicast groups only",
         ));
     }
     let mut seen = BTreeSet::new();
     let replicas = given.replicas.iter().map(|r| {
-        let replica = decode_replica(r)?;
+        let replica = decode_replica(r, ports)?;
         check_unique(&mut seen, replica)?;
         Ok(replica)
     });
@@ -155,13 +169,21 @@ fn decode_session(given: &v1::CloneSessionEntry) -> Result<CloneSession, Fault> 
     })
 }
 
-fn check_multicast(group: &v1::MulticastGroupEntry) -> Result<(), Fault> {
+/// Of each replica: itself, then its backups.
+fn decode_multicast(
+    group: &v1::MulticastGroupEntry,
+    ports: &Ports<'_>,
+) -> Result<Vec<Vec<Replica>>, Fault> {
     let mut seen = BTreeSet::new();
-    for replica in &group.replicas {
-        let primary = decode_replica(replica)?;
+    let choices = group.replicas.iter().map(|replica| {
+        let primary = decode_replica(replica, ports)?;
         check_unique(&mut seen, primary)?;
+        let mut choices = vec![primary];
         for backup in &replica.backup_replicas {
-            let backup = decode_backup(backup)?;
+            let backup = Replica {
+                port: ports.decode(&backup.port, "backup replica")?,
+                instance: decode_instance(backup.instance)?,
+            };
             if backup.port == primary.port {
                 return Err(Fault::invalid(format!(
                     "multicast group {}: a replica and its backup have the same port, {}",
@@ -169,9 +191,11 @@ fn check_multicast(group: &v1::MulticastGroupEntry) -> Result<(), Fault> {
                 )));
             }
             check_unique(&mut seen, backup)?;
+            choices.push(backup);
         }
-    }
-    Ok(())
+        Ok(choices)
+    });
+    choices.collect()
 }
 
 fn check_unique(seen: &mut BTreeSet<(Port, u16)>, replica: Replica) -> Result<(), Fault> {
@@ -185,44 +209,50 @@ fn check_unique(seen: &mut BTreeSet<(Port, u16)>, replica: Replica) -> Result<()
 }
 
 /// The replicas to make while the ports of `down` are down: of each replica and its backups the
-/// first whose port is up, and none if all are down.
-pub(crate) fn effective_replicas(
-    group: &v1::MulticastGroupEntry,
-    down: &BTreeSet<Port>,
-) -> Vec<Replica> {
-    let first_up = |replica: &v1::Replica| {
-        let primary = decode_replica(replica).ok()?;
-        if replica.backup_replicas.is_empty() {
-            return Some(primary);
-        }
-        let backups = replica
-            .backup_replicas
-            .iter()
-            .filter_map(|b| decode_backup(b).ok());
-        std::iter::once(primary)
-            .chain(backups)
-            .find(|r| !down.contains(&r.port))
+/// first whose port is up, and none if all are down. A replica without backups is always made.
+pub(crate) fn effective_replicas(choices: &[Vec<Replica>], down: &BTreeSet<Port>) -> Vec<Replica> {
+    let first_up = |choices: &Vec<Replica>| match &choices[..] {
+        [only] => Some(*only),
+        several => several.iter().find(|r| !down.contains(&r.port)).copied(),
     };
-    group.replicas.iter().filter_map(first_up).collect()
+    choices.iter().filter_map(first_up).collect()
 }
 
-fn decode_replica(replica: &v1::Replica) -> Result<Replica, Fault> {
+impl State {
+    /// Replaces what is noted of a multicast group; what was noted.
+    pub(crate) fn put_multicast(&mut self, id: u32, group: Option<Multicast>) -> Option<Multicast> {
+        self.replicas += group.as_ref().map_or(0, Multicast::replicas);
+        let old = match group {
+            Some(group) => self.multicast.insert(id, group),
+            None => self.multicast.remove(&id),
+        };
+        self.replicas -= old.as_ref().map_or(0, Multicast::replicas);
+        old
+    }
+
+    /// Replaces what is noted of a clone session; what was noted.
+    fn put_clone(&mut self, id: u32, session: Option<Mirror>) -> Option<Mirror> {
+        let count = |c: &Option<Mirror>| c.as_ref().map_or(0, |c| c.session.replicas.len());
+        self.replicas += count(&session);
+        let old = match session {
+            Some(session) => self.clones.insert(id, session),
+            None => self.clones.remove(&id),
+        };
+        self.replicas -= count(&old);
+        old
+    }
+}
+
+fn decode_replica(replica: &v1::Replica, ports: &Ports<'_>) -> Result<Replica, Fault> {
     #[allow(deprecated)]
     let port = match &replica.port_kind {
-        Some(PortKind::Port(port)) => decode_port(port, "replica")?,
-        Some(PortKind::EgressPort(port)) => decode_port(&port.to_be_bytes(), "replica")?,
+        Some(PortKind::Port(port)) => ports.decode(port, "replica")?,
+        Some(PortKind::EgressPort(port)) => ports.decode_number(u64::from(*port), "replica")?,
         None => return Err(Fault::invalid("a replica has no port")),
     };
     Ok(Replica {
         port,
         instance: decode_instance(replica.instance)?,
-    })
-}
-
-fn decode_backup(backup: &v1::BackupReplica) -> Result<Replica, Fault> {
-    Ok(Replica {
-        port: decode_port(&backup.port, "backup replica")?,
-        instance: decode_instance(backup.instance)?,
     })
 }
 
@@ -236,7 +266,7 @@ fn canonical_group(group: &v1::MulticastGroupEntry) -> v1::MulticastGroupEntry {
     for replica in &mut group.replicas {
         canonical_replica(replica);
         for backup in &mut replica.backup_replicas {
-            backup.port = p4runtime::bytes::canonical(&backup.port);
+            canonical_port(&mut backup.port);
         }
     }
     group
@@ -244,12 +274,14 @@ fn canonical_group(group: &v1::MulticastGroupEntry) -> v1::MulticastGroupEntry {
 
 fn canonical_replica(replica: &mut v1::Replica) {
     if let Some(PortKind::Port(port)) = &mut replica.port_kind {
-        *port = p4runtime::bytes::canonical(port);
+        canonical_port(port);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn group(replicas: &[&[u8]]) -> v1::MulticastGroupEntry {
@@ -271,9 +303,19 @@ mod tests {
         }
     }
 
+    const PORTS: Ports<'static> = Ports {
+        cpu: None,
+        drop: 511,
+        names: None,
+    };
+
+    fn check_multicast(group: &v1::MulticastGroupEntry) -> Result<(), Fault> {
+        decode_multicast(group, &PORTS).map(|_| ())
+    }
+
     fn ports(group: &v1::MulticastGroupEntry, down: &[Port]) -> Vec<Port> {
         let down = down.iter().copied().collect();
-        effective_replicas(group, &down)
+        effective_replicas(&decode_multicast(group, &PORTS).unwrap(), &down)
             .iter()
             .map(|r| r.port)
             .collect()

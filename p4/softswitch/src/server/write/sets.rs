@@ -56,16 +56,17 @@ impl Writer<'_> {
         self.author.scope.check_id(id)?;
         let missing = || Fault::not_found(format!("digest {id:#x} is not enabled"));
         let old = self.state.digests.config(id);
+        let limit = self.author.limits.digest_messages;
         match op {
             Op::Delete => {
                 let old = self.state.digests.remove(id).ok_or_else(missing)?;
                 self.on_undo(move |_, state| {
-                    state.digests.insert(id, old);
+                    state.digests.insert(id, old, limit);
                     Ok(())
                 });
             }
             Op::Insert => {
-                if !self.state.digests.insert(id, decode_config(entry)?) {
+                if !self.state.digests.insert(id, decode_config(entry)?, limit) {
                     return Err(Fault::new(
                         Code::AlreadyExists,
                         format!("digest {id:#x} is enabled already"),

@@ -2,15 +2,25 @@
 
 use p4runtime::v1;
 
-use super::cells::{counter_data, meter_config};
+use super::cells::{check_meter_counters, counter_data, meter_config};
+use super::profiles::OneShotUse;
 use super::{Op, Writer, only_modify};
-use crate::control::{EntryAction, EntryHandle, EntryView, TableEntry};
+use crate::control::{
+    ControlError, CounterData, EntryHandle, EntryView, MatchField, MeterConfig, TableEntry,
+};
 use crate::ids::TableId;
 use crate::server::entries::Notes;
 use crate::server::fault::Fault;
 use crate::server::pipeline::Table;
-use crate::server::state::State;
 use crate::switch::Switch;
+
+/// What an update says of an entry's direct resources.
+struct Given {
+    counter: Option<CounterData>,
+    /// Unset resets.
+    meter: Option<MeterConfig>,
+    resets_meter_counts: bool,
+}
 
 impl Writer<'_> {
     pub(super) fn table_entry(&mut self, op: Op, entry: &v1::TableEntry) -> Result<(), Fault> {
@@ -59,7 +69,7 @@ impl Writer<'_> {
     fn existing(
         &self,
         table: &Table,
-        key: &[crate::control::MatchField],
+        key: &[MatchField],
         priority: i32,
     ) -> Result<(EntryHandle, EntryView), Fault> {
         let handle = self
@@ -78,7 +88,7 @@ impl Writer<'_> {
         &mut self,
         table: &Table,
         entry: &v1::TableEntry,
-        key: Vec<crate::control::MatchField>,
+        key: Vec<MatchField>,
         priority: i32,
     ) -> Result<(), Fault> {
         if table.is_const {
@@ -90,10 +100,8 @@ impl Writer<'_> {
                 table.name
             ))
         })?;
-        let action = self.pipeline.decode_action(table, action)?;
-        self.check_style(table, &action)?;
-        let counter = entry.counter_data.as_ref().map(counter_data).transpose()?;
-        let meter = self.entry_meter(table, entry)?;
+        let action = self.pipeline.decode_action(table, action, &self.ports())?;
+        let given = given_resources(table, entry)?;
         let new = TableEntry {
             key,
             priority,
@@ -101,19 +109,22 @@ impl Writer<'_> {
             idle_timeout: entry.idle_timeout_ns.unsigned_abs(),
             metadata: Notes::of(entry, self.author.role).encode(),
         };
+        let uses = self.one_shot_use(table, &new)?;
+        if let Some(uses) = &uses {
+            self.check_one_shot(uses, None)?;
+        }
         let id = table.core;
         let handle = self.switch.table_insert(id, &new, self.author.now)?;
-        if let Some(data) = counter {
+        if let Some(data) = given.counter {
             self.switch.set_entry_counter(id, handle, data)?;
         }
-        if meter.is_some() {
-            self.switch.set_entry_meter(id, handle, meter)?;
+        if given.meter.is_some() {
+            self.switch.set_entry_meter(id, handle, given.meter)?;
         }
-        count_one_shot(self.state, table, &new.action, 1);
+        self.state.use_one_shot(uses.as_ref(), 1);
         if self.undo.is_some() {
-            let profile = table.profile;
             self.on_undo(move |switch, state| {
-                adjust_one_shots(state, profile, &new.action, -1);
+                state.use_one_shot(uses.as_ref(), -1);
                 switch.table_delete(id, &new.key, new.priority)
             });
         }
@@ -128,178 +139,84 @@ impl Writer<'_> {
         old: EntryView,
     ) -> Result<(), Fault> {
         let id = table.core;
-        let counter = entry.counter_data.as_ref().map(counter_data).transpose()?;
-        let meter = self.entry_meter(table, entry)?;
-        if table.is_const || old.is_const {
-            if entry.action.is_some() {
-                return Err(Fault::denied(format!(
-                    "{}: a const entry's action cannot be given, not even unchanged",
-                    table.name
-                )));
-            }
+        let given = given_resources(table, entry)?;
+        let (before, after) = if table.is_const || old.is_const {
+            check_const_modify(table, entry)?;
+            (None, None)
         } else {
-            let action = match &entry.action {
-                Some(action) => self.pipeline.decode_action(table, action)?,
-                None => old.entry.action.clone(),
-            };
-            self.check_style(table, &action)?;
-            let mut notes = Notes::of(entry, self.author.role);
-            if entry.action.is_none() {
-                notes.action_set = Notes::decode(&old.entry.metadata).action_set;
+            let new = self.modified(table, entry, &old.entry)?;
+            let before = self.one_shot_use(table, &old.entry)?;
+            let after = self.one_shot_use(table, &new)?;
+            if let Some(uses) = &after {
+                self.check_one_shot(uses, before.as_ref())?;
             }
-            let new = TableEntry {
-                key: old.entry.key.clone(),
-                priority: old.entry.priority,
-                action,
-                idle_timeout: entry.idle_timeout_ns.unsigned_abs(),
-                metadata: notes.encode(),
-            };
             self.switch.table_modify(id, &new, self.author.now)?;
-            count_one_shot(self.state, table, &old.entry.action, -1);
-            count_one_shot(self.state, table, &new.action, 1);
-        }
-        if let Some(data) = counter {
+            self.state.use_one_shot(before.as_ref(), -1);
+            self.state.use_one_shot(after.as_ref(), 1);
+            (before, after)
+        };
+        if let Some(data) = given.counter {
             self.switch.set_entry_counter(id, handle, data)?;
         }
         if table.direct_meter.is_some() {
-            self.switch.set_entry_meter(id, handle, meter)?;
+            self.switch.set_entry_meter(id, handle, given.meter)?;
         }
-        let (now, profile) = (self.author.now, table.profile);
-        let new_is_one_shot = entry.action.as_ref().is_some_and(is_one_shot);
-        let keeps_action = entry.action.is_none();
+        if given.resets_meter_counts {
+            self.switch.reset_entry_meter_counts(id, handle)?;
+        }
+        let (now, is_const) = (self.author.now, table.is_const || old.is_const);
         self.on_undo(move |switch, state| {
-            if !old.is_const {
-                if !keeps_action {
-                    adjust_one_shots(state, profile, &old.entry.action, 1);
-                    if new_is_one_shot {
-                        adjust_one_shots(state, profile, &EntryAction::OneShot(Vec::new()), -1);
-                    }
-                }
+            if !is_const {
+                state.use_one_shot(after.as_ref(), -1);
+                state.use_one_shot(before.as_ref(), 1);
                 switch.table_modify(id, &old.entry, now)?;
             }
-            restore_resources(switch, id, handle, &old)
+            restore_resources(switch, id, &old)
         });
         Ok(())
+    }
+
+    /// The entry as the update wants it.
+    fn modified(
+        &self,
+        table: &Table,
+        entry: &v1::TableEntry,
+        old: &TableEntry,
+    ) -> Result<TableEntry, Fault> {
+        let mut notes = Notes::of(entry, self.author.role);
+        let action = match &entry.action {
+            Some(action) => self.pipeline.decode_action(table, action, &self.ports())?,
+            None => {
+                notes.action_set = Notes::decode(&old.metadata).action_set;
+                old.action.clone()
+            }
+        };
+        Ok(TableEntry {
+            key: old.key.clone(),
+            priority: old.priority,
+            action,
+            idle_timeout: entry.idle_timeout_ns.unsigned_abs(),
+            metadata: notes.encode(),
+        })
     }
 
     fn delete_entry(&mut self, table: &Table, old: EntryView) -> Result<(), Fault> {
         let id = table.core;
+        let uses = self.one_shot_use(table, &old.entry)?;
         self.switch
             .table_delete(id, &old.entry.key, old.entry.priority)?;
-        count_one_shot(self.state, table, &old.entry.action, -1);
-        let profile = table.profile;
+        self.state.use_one_shot(uses.as_ref(), -1);
         self.on_undo(move |switch, state| {
-            adjust_one_shots(state, profile, &old.entry.action, 1);
-            let handle = switch.table_insert(id, &old.entry, old.last_hit)?;
-            restore_resources(switch, id, handle, &old)
+            state.use_one_shot(uses.as_ref(), 1);
+            switch.table_insert(id, &old.entry, old.last_hit)?;
+            restore_resources(switch, id, &old)
         });
         Ok(())
     }
 
-    fn default_entry(
-        &mut self,
-        op: Op,
-        table: &Table,
-        entry: &v1::TableEntry,
-    ) -> Result<(), Fault> {
-        if op != Op::Modify {
-            return Err(Fault::invalid(format!(
-                "{}: the default entry is always there; it can only be modified",
-                table.name
-            )));
-        }
-        if !entry.r#match.is_empty() || entry.priority != 0 {
-            return Err(Fault::invalid(format!(
-                "{}: a default entry has no match and priority 0",
-                table.name
-            )));
-        }
-        if entry.idle_timeout_ns != 0 {
-            return Err(Fault::invalid(format!(
-                "{}: a default entry has no idle timeout",
-                table.name
-            )));
-        }
-        if table.const_default {
-            return Err(Fault::denied(format!(
-                "{}: the default action is const",
-                table.name
-            )));
-        }
-        if table.profile.is_some() {
-            return Err(Fault::denied(format!(
-                "{}: the default entry of a table with an action profile is const",
-                table.name
-            )));
-        }
-        if entry.counter_data.is_some() || entry.meter_config.is_some() {
-            return Err(Fault::unimplemented(format!(
-                "{}: default entries have no direct counter or meter",
-                table.name
-            )));
-        }
-        let id = table.core;
-        let old = self.switch.default_action(id)?;
-        let old_notes = self.state.default_notes.get(&table.id).cloned();
-        match entry.action.as_ref().and_then(|a| a.r#type.as_ref()) {
-            None => {
-                self.switch.reset_default_action(id)?;
-                self.state.default_notes.remove(&table.id);
-            }
-            Some(v1::table_action::Type::Action(action)) => {
-                let call = self.pipeline.decode_call(table, action, true)?;
-                self.switch
-                    .set_default_action(id, &EntryAction::Call(call))?;
-                let notes = Notes::of(entry, self.author.role);
-                self.state.default_notes.insert(table.id, notes);
-            }
-            Some(_) => {
-                return Err(Fault::invalid(format!(
-                    "{}: a default entry needs an action",
-                    table.name
-                )));
-            }
-        }
-        let table_id = table.id;
-        self.on_undo(move |switch, state| {
-            match old_notes {
-                Some(notes) => state.default_notes.insert(table_id, notes),
-                None => state.default_notes.remove(&table_id),
-            };
-            match old {
-                Some(action) => switch.set_default_action(id, &action),
-                None => switch.reset_default_action(id),
-            }
-        });
-        Ok(())
-    }
-
-    /// A selector is written with members and groups, or with one-shot sets; never both.
-    fn check_style(&self, table: &Table, action: &EntryAction) -> Result<(), Fault> {
-        let (Some(profile), EntryAction::OneShot(_)) = (table.profile, action) else {
-            return Ok(());
-        };
-        let profile = self.pipeline.profile(profile)?;
-        if self.switch.members(profile.core)?.is_empty()
-            && self.switch.groups(profile.core)?.is_empty()
-        {
-            return Ok(());
-        }
-        Err(Fault::invalid(format!(
-            "{} has members or groups, so its tables cannot use action sets",
-            profile.name
-        )))
-    }
-
-    fn entry_meter(
-        &self,
-        table: &Table,
-        entry: &v1::TableEntry,
-    ) -> Result<Option<crate::control::MeterConfig>, Fault> {
-        match (&entry.meter_config, table.direct_meter) {
-            (Some(config), Some(kind)) => meter_config(&table.name, kind, config).map(Some),
-            _ => Ok(None),
-        }
+    fn one_shot_use(&self, table: &Table, entry: &TableEntry) -> Result<Option<OneShotUse>, Fault> {
+        let profile = table.profile.and_then(|id| self.pipeline.profiles.get(&id));
+        Ok(profile.and_then(|profile| OneShotUse::of(profile, entry)))
     }
 
     pub(super) fn direct_counter(
@@ -317,14 +234,19 @@ impl Writer<'_> {
                 table.name
             )));
         }
-        let (handle, old) = self.direct_owner(table, owner)?;
+        let owner = self.direct_owner(table, owner)?;
         let Some(data) = &entry.data else {
             return Ok(());
         };
-        let id = table.core;
-        self.switch
-            .set_entry_counter(id, handle, counter_data(data)?)?;
-        self.on_undo(move |switch, _| restore_resources(switch, id, handle, &old));
+        let (id, data) = (table.core, counter_data(data)?);
+        let Some((handle, old)) = owner else {
+            let old = self.switch.default_resources(id)?.counter;
+            self.switch.set_default_counter(id, data)?;
+            self.on_undo(move |switch, _| switch.set_default_counter(id, old.unwrap_or_default()));
+            return Ok(());
+        };
+        self.switch.set_entry_counter(id, handle, data)?;
+        self.on_undo(move |switch, _| restore_resources(switch, id, &old));
         Ok(())
     }
 
@@ -334,9 +256,6 @@ impl Writer<'_> {
         entry: &v1::DirectMeterEntry,
     ) -> Result<(), Fault> {
         only_modify(op, "a direct meter")?;
-        if entry.counter_data.is_some() {
-            return Err(Fault::unimplemented("meters have no counters per colour"));
-        }
         let pipeline = self.pipeline;
         let owner = owner_entry(entry.table_entry.as_ref())?;
         let table = pipeline.table(owner.table_id)?;
@@ -346,33 +265,46 @@ impl Writer<'_> {
                 table.name
             )));
         };
-        let (handle, old) = self.direct_owner(table, owner)?;
+        if let Some(counts) = &entry.counter_data {
+            check_meter_counters(&table.name, counts)?;
+        }
+        let owner = self.direct_owner(table, owner)?;
         let config = entry
             .config
             .as_ref()
             .map(|c| meter_config(&table.name, kind, c))
             .transpose()?;
         let id = table.core;
+        let Some((handle, old)) = owner else {
+            let old = self.switch.default_resources(id)?.meter;
+            self.switch.set_default_meter(id, config)?;
+            if entry.counter_data.is_some() {
+                self.switch.reset_default_meter_counts(id)?;
+            }
+            self.on_undo(move |switch, _| switch.set_default_meter(id, old));
+            return Ok(());
+        };
         self.switch.set_entry_meter(id, handle, config)?;
-        self.on_undo(move |switch, _| restore_resources(switch, id, handle, &old));
+        if entry.counter_data.is_some() {
+            self.switch.reset_entry_meter_counts(id, handle)?;
+        }
+        self.on_undo(move |switch, _| restore_resources(switch, id, &old));
         Ok(())
     }
 
-    /// The entry that a direct counter or meter belongs to.
+    /// The entry that a direct counter or meter belongs to; `None`: the default entry.
     fn direct_owner(
         &self,
         table: &Table,
         entry: &v1::TableEntry,
-    ) -> Result<(EntryHandle, EntryView), Fault> {
+    ) -> Result<Option<(EntryHandle, EntryView)>, Fault> {
         self.author.scope.check_id(table.id)?;
         if entry.is_default_action {
-            return Err(Fault::unimplemented(format!(
-                "{}: default entries have no direct counter or meter",
-                table.name
-            )));
+            check_default_key(table, entry)?;
+            return Ok(None);
         }
         let (key, priority) = table.decode_key(entry)?;
-        self.existing(table, &key, priority)
+        self.existing(table, &key, priority).map(Some)
     }
 }
 
@@ -381,7 +313,7 @@ fn owner_entry(entry: Option<&v1::TableEntry>) -> Result<&v1::TableEntry, Fault>
 }
 
 /// What holds for regular and default entries alike, except on delete, which looks at keys only.
-fn check_common(table: &Table, entry: &v1::TableEntry) -> Result<(), Fault> {
+pub(super) fn check_common(table: &Table, entry: &v1::TableEntry) -> Result<(), Fault> {
     let name = &table.name;
     if entry.time_since_last_hit.is_some() {
         return Err(Fault::invalid(format!(
@@ -401,16 +333,52 @@ fn check_common(table: &Table, entry: &v1::TableEntry) -> Result<(), Fault> {
     if entry.counter_data.is_some() && !table.direct_counter {
         return Err(Fault::invalid(format!("{name} has no direct counter")));
     }
-    if entry.meter_config.is_some() && table.direct_meter.is_none() {
+    let meter = entry.meter_config.is_some() || entry.meter_counter_data.is_some();
+    if meter && table.direct_meter.is_none() {
         return Err(Fault::invalid(format!("{name} has no direct meter")));
     }
-    if entry.meter_counter_data.is_some() {
-        return Err(match table.direct_meter {
-            Some(_) => Fault::unimplemented("meters have no counters per colour"),
-            None => Fault::invalid(format!("{name} has no direct meter")),
-        });
-    }
     Ok(())
+}
+
+/// A default entry is named by its flag alone.
+pub(super) fn check_default_key(table: &Table, entry: &v1::TableEntry) -> Result<(), Fault> {
+    if entry.r#match.is_empty() && entry.priority == 0 {
+        return Ok(());
+    }
+    Err(Fault::invalid(format!(
+        "{}: a default entry has no match and priority 0",
+        table.name
+    )))
+}
+
+fn given_resources(table: &Table, entry: &v1::TableEntry) -> Result<Given, Fault> {
+    if let Some(counts) = &entry.meter_counter_data {
+        check_meter_counters(&table.name, counts)?;
+    }
+    Ok(Given {
+        counter: entry.counter_data.as_ref().map(counter_data).transpose()?,
+        meter: match (&entry.meter_config, table.direct_meter) {
+            (Some(config), Some(kind)) => Some(meter_config(&table.name, kind, config)?),
+            _ => None,
+        },
+        resets_meter_counts: entry.meter_counter_data.is_some(),
+    })
+}
+
+/// Of const entries only the direct resources can be modified.
+fn check_const_modify(table: &Table, entry: &v1::TableEntry) -> Result<(), Fault> {
+    #[allow(deprecated)]
+    let other =
+        entry.controller_metadata != 0 || !entry.metadata.is_empty() || entry.idle_timeout_ns != 0;
+    let what = match (&entry.action, other) {
+        (Some(_), _) => "action cannot be given, not even unchanged",
+        (None, true) => "metadata and idle timeout cannot be set",
+        (None, false) => return Ok(()),
+    };
+    Err(Fault::denied(format!(
+        "{}: a const entry's {what}",
+        table.name
+    )))
 }
 
 fn const_table(table: &Table) -> Fault {
@@ -424,39 +392,20 @@ fn const_entry(table: &Table) -> Fault {
     Fault::denied(format!("{}: the entry is const", table.name))
 }
 
-fn is_one_shot(action: &v1::TableAction) -> bool {
-    matches!(
-        action.r#type,
-        Some(v1::table_action::Type::ActionProfileActionSet(_))
-    )
-}
-
-fn count_one_shot(state: &mut State, table: &Table, action: &EntryAction, by: isize) {
-    adjust_one_shots(state, table.profile, action, by);
-}
-
-fn adjust_one_shots(state: &mut State, profile: Option<u32>, action: &EntryAction, by: isize) {
-    if let (Some(profile), EntryAction::OneShot(_)) = (profile, action) {
-        let count = state.one_shots.entry(profile).or_default();
-        *count = count.saturating_add_signed(by);
-    }
-}
-
 /// Puts an entry's direct counter and meter back.
 fn restore_resources(
     switch: &mut Switch,
     table: TableId,
-    handle: EntryHandle,
     old: &EntryView,
-) -> Result<(), crate::control::ControlError> {
+) -> Result<(), ControlError> {
+    let (key, priority) = (&old.entry.key, old.entry.priority);
+    let Some(handle) = switch.table_find(table, key, priority)? else {
+        return Ok(());
+    };
     if let Some(data) = old.counter {
         switch.set_entry_counter(table, handle, data)?;
     }
-    let has_meter = switch
-        .program()
-        .and_then(|p| p.tables().get(table.index()))
-        .is_some_and(|t| t.direct_meter.is_some());
-    if has_meter {
+    if old.meter_counts.is_some() {
         switch.set_entry_meter(table, handle, old.meter)?;
     }
     Ok(())
