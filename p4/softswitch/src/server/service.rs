@@ -25,10 +25,11 @@ use super::write::{Author, Limits, write_batch};
 /// The version of P4Runtime that this server speaks.
 const API_VERSION: &str = "1.5.0";
 
-/// Encoded bytes per read response: well under the 4 MB that clients accept by default.
-const RESPONSE_BYTES: usize = 1 << 20;
+/// Encoded bytes per read response: well under the 4 MB that clients accept by default, and
+/// little enough for some to be in memory at a time.
+const RESPONSE_BYTES: usize = 256 << 10;
 /// Read responses on their way to a client.
-const RESPONSES_QUEUED: usize = 4;
+const RESPONSES_QUEUED: usize = 2;
 
 /// The service of one switch.
 #[derive(Clone)]

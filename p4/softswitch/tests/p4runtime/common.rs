@@ -1,7 +1,7 @@
 //! A controller that says just what a test wants, to a switch in the same process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use p4runtime::config::v1::P4Info;
@@ -27,7 +27,7 @@ const P4INFO: &str = include_str!("../programs/control.p4info.txtpb");
 
 /// Ids that tests use, as P4Info gives them.
 pub(crate) fn id(alias: &str) -> u32 {
-    let info = p4info();
+    let info = &*PARSED;
     let preambles = info
         .tables
         .iter()
@@ -46,11 +46,13 @@ pub(crate) fn id(alias: &str) -> u32 {
         .id
 }
 
+static PARSED: LazyLock<P4Info> = LazyLock::new(|| {
+    let index = p4runtime::info::Index::parse_text(P4INFO);
+    index.expect("P4Info parses").p4info().clone()
+});
+
 pub(crate) fn p4info() -> P4Info {
-    p4runtime::info::Index::parse_text(P4INFO)
-        .expect("P4Info parses")
-        .p4info()
-        .clone()
+    PARSED.clone()
 }
 
 /// A clock that tests set.

@@ -234,10 +234,7 @@ async fn one_shots() {
     if let Does::ActionProfileActionSet(s) = &mut pre {
         s.group_action = Some(action("send", &[&[1]]));
     }
-    assert_eq!(
-        one.insert(grouped(2, pre)).await,
-        Err(Code::Unimplemented)
-    );
+    assert_eq!(one.insert(grouped(2, pre)).await, Err(Code::Unimplemented));
     // The selector's size is 64: all weights of all groups.
     assert_eq!(
         one.insert(grouped(2, set(vec![choice(1, 60)]))).await,
