@@ -8,7 +8,7 @@ use crate::ids::TableId;
 use crate::program::{Implementation, Program, TableInfo};
 use crate::state::State;
 use crate::switch::Switch;
-use crate::table::key::{self, EntryKey};
+use crate::table::key::EntryKey;
 use crate::table::{Table, Target};
 
 pub(super) fn info(program: &Program, table: TableId) -> Result<&TableInfo> {
@@ -35,18 +35,13 @@ fn check_priority(info: &TableInfo, priority: i32) -> Result<()> {
 
 fn encode(
     program: &Program,
+    state: &State,
     table: TableId,
     key: &[MatchField],
     priority: i32,
 ) -> Result<EntryKey> {
     let info = info(program, table)?;
-    let mut encoded = EntryKey::default();
-    key::encode(
-        info,
-        &program.parts.tables[table.index()],
-        key,
-        &mut encoded,
-    )?;
+    let encoded = state.tables[table.index()].encode(info, key)?;
     check_priority(info, priority)?;
     Ok(encoded)
 }
@@ -237,7 +232,7 @@ impl Switch {
     ) -> Result<EntryHandle> {
         let (program, state) = self.both_mut()?;
         let info = info(program, table)?;
-        let key = encode(program, table, &entry.key, entry.priority)?;
+        let key = encode(program, state, table, &entry.key, entry.priority)?;
         if info.keys.is_empty() {
             let why = format!("{} has no key, and so no entries", info.name);
             return Err(ControlError::Invalid(why));
@@ -280,7 +275,7 @@ impl Switch {
         let (program, state) = self.both_mut()?;
         let info = info(program, table)?;
         check_mutable(info)?;
-        let key = encode(program, table, &entry.key, entry.priority)?;
+        let key = encode(program, state, table, &entry.key, entry.priority)?;
         check_timeout(info, entry.idle_timeout)?;
         let own = &state.tables[table.index()];
         let handle = own
@@ -310,7 +305,7 @@ impl Switch {
         let (program, state) = self.both_mut()?;
         let info = info(program, table)?;
         check_mutable(info)?;
-        let key = encode(program, table, key, priority)?;
+        let key = encode(program, state, table, key, priority)?;
         let own = &mut state.tables[table.index()];
         let handle = own
             .find_same(&key, priority)
@@ -333,7 +328,7 @@ impl Switch {
         priority: i32,
     ) -> Result<Option<EntryHandle>> {
         let (program, state) = self.both()?;
-        let key = encode(program, table, key, priority)?;
+        let key = encode(program, state, table, key, priority)?;
         Ok(state.tables[table.index()].find_same(&key, priority))
     }
 
@@ -346,13 +341,12 @@ impl Switch {
         let info = info(program, table)?;
         let own = &state.tables[table.index()];
         check_handle(own, info, entry)?;
-        let (value, mask, ranges) = own.key(entry);
         let action = action_of(program, state, info, own.target(entry.0), own.data(entry.0));
         let at = entry.0 as usize;
         let idle = own.idle.get(at).copied().unwrap_or_default();
         Ok(EntryView {
             entry: TableEntry {
-                key: key::decode(info, value, mask, ranges),
+                key: own.key(info, entry),
                 priority: own.priority(entry),
                 action: action.ok_or_else(|| not_found(info))?,
                 idle_timeout: idle.timeout,

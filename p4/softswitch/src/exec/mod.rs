@@ -10,7 +10,7 @@ mod wide;
 use crate::program::code::{Ins, Pc, Slot, ones};
 use crate::program::{ActionCode, Program, Source};
 use crate::state::State;
-use crate::table::{Target, key};
+use crate::table::Target;
 use bits::sign_extend;
 use packet::{Inner, Requests};
 
@@ -277,10 +277,7 @@ impl Run<'_> {
         let Machine { frame, key, .. } = &mut *self.machine;
         let found = match table.len() {
             0 => None,
-            _ => {
-                let key = key::build(&def.key_parts, frame, key);
-                table.index.find(&table.store, key)
-            }
+            _ => table.find(def, frame, key),
         };
         let Some(entry) = found else {
             if table.has_counter() {

@@ -3,7 +3,7 @@
 use crate::control::{ControlError, MatchField};
 use crate::exec::Frame;
 use crate::program::code::{limbs, ones};
-use crate::program::tables::{KeyPart, Shape, TableDef};
+use crate::program::tables::KeyPart;
 use crate::program::{KeyInfo, MatchKind, TableInfo};
 use crate::value::Value;
 
@@ -29,17 +29,17 @@ pub(crate) struct EntryKey {
     pub(crate) mask: Vec<u64>,
     /// Low and high words of each range field.
     pub(crate) ranges: Vec<u64>,
-    /// Length of the prefix (tables of shape `Prefix`).
-    pub(crate) prefix: u16,
+    /// Bits of the value that count, from its first on (prefix tables).
+    pub(crate) length: u16,
 }
 
-/// Checks a key and brings it into the table's form.
-pub(crate) fn encode(
+/// Checks a key and writes its words down, one field after the other; the
+/// length of its prefix, if it has one.
+pub(super) fn encode(
     info: &TableInfo,
-    def: &TableDef,
     key: &[MatchField],
     out: &mut EntryKey,
-) -> Result<(), ControlError> {
+) -> Result<u16, ControlError> {
     if key.len() != info.keys.len() {
         return Err(ControlError::KeyLength {
             table: info.name.clone(),
@@ -47,19 +47,18 @@ pub(crate) fn encode(
             got: key.len(),
         });
     }
-    out.value.clear();
-    out.mask.clear();
-    out.ranges.clear();
-    out.prefix = 0;
+    let mut prefix = 0;
     for (field, key) in key.iter().zip(&info.keys) {
-        encode_field(info, def.shape, field, key, out)?;
+        encode_field(info, field, key, out)?;
+        if let MatchField::Lpm { prefix_len, .. } = field {
+            prefix = *prefix_len as u16;
+        }
     }
-    Ok(())
+    Ok(prefix)
 }
 
 fn encode_field(
     info: &TableInfo,
-    shape: Shape,
     field: &MatchField,
     key: &KeyInfo,
     out: &mut EntryKey,
@@ -96,9 +95,6 @@ fn encode_field(
             }
             out.value.extend((0..n).map(|i| value.limb(i)));
             out.mask.extend((0..n).map(prefix));
-            if shape == Shape::Prefix {
-                out.prefix = *prefix_len as u16;
-            }
         }
         (MatchKind::Ternary, MatchField::Ternary { value, mask }) => {
             fits(value)?;
@@ -183,12 +179,14 @@ fn field_name(field: &MatchField) -> &'static str {
     }
 }
 
-/// The key of an entry as the control plane sees it.
-pub(crate) fn decode(
+/// The key of an entry as the control plane sees it. Without mask (the table
+/// has no priorities) its prefix has `prefix` bits.
+pub(super) fn decode(
     info: &TableInfo,
     value: &[u64],
     mask: &[u64],
     ranges: &[u64],
+    prefix: u32,
 ) -> Vec<MatchField> {
     let (mut at, mut range) = (0, 0);
     info.keys
@@ -202,7 +200,10 @@ pub(crate) fn decode(
                 MatchKind::Exact => MatchField::Exact(own()),
                 MatchKind::Lpm => MatchField::Lpm {
                     value: own(),
-                    prefix_len: mask[words.clone()].iter().map(|w| w.count_ones()).sum(),
+                    prefix_len: match mask {
+                        [] => prefix,
+                        mask => mask[words.clone()].iter().map(|w| w.count_ones()).sum(),
+                    },
                 },
                 MatchKind::Ternary => MatchField::Ternary {
                     value: own(),

@@ -1,17 +1,24 @@
 //! Match-action tables: entries and how they are found.
 
+mod align;
 pub(crate) mod index;
 pub(crate) mod key;
+mod prefix;
+mod store;
+mod ternary;
 
 use std::collections::HashMap;
 
-use crate::control::{CounterData, EntryHandle};
+use crate::control::{ControlError, CounterData, EntryHandle, MatchField};
+use crate::exec::Frame;
 use crate::ids::ActionId;
 use crate::meter::Meter;
-use crate::program::TableInfo;
 use crate::program::tables::{Shape, TableDef};
-use index::{Index, Store};
+use crate::program::{Implementation, MatchKind, TableInfo};
+use align::Align;
+use index::Index;
 use key::EntryKey;
+use store::{Extra, Store};
 
 /// What an entry does on a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +35,32 @@ pub(crate) enum Target {
     OneShot(u32),
 }
 
+impl Target {
+    /// As one word; see [`Self::unpack`].
+    fn pack(self) -> u64 {
+        let (kind, number) = match self {
+            Target::Free => (0, 0),
+            Target::Action(ActionId(number)) => (1, number),
+            Target::Member(number) => (2, number),
+            Target::Group(number) => (3, number),
+            Target::OneShot(number) => (4, number),
+        };
+        u64::from(number) << 8 | kind
+    }
+
+    #[inline(always)]
+    fn unpack(word: u64) -> Self {
+        let number = (word >> 8) as u32;
+        match word as u8 {
+            0 => Target::Free,
+            1 => Target::Action(ActionId(number)),
+            2 => Target::Member(number),
+            3 => Target::Group(number),
+            _ => Target::OneShot(number),
+        }
+    }
+}
+
 /// When an entry was last hit, and when that is looked at. All ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Idle {
@@ -42,12 +75,10 @@ pub(crate) struct Idle {
 
 /// A table's entries.
 pub(crate) struct Table {
-    pub(crate) index: Index,
-    pub(crate) store: Store,
-    targets: Vec<Target>,
-    /// Action data, `data_words` for each entry.
-    data: Vec<u64>,
-    data_words: usize,
+    index: Index,
+    store: Store,
+    /// How keys become strings of bits, in prefix tables.
+    align: Option<Align>,
     free: Vec<u32>,
     len: usize,
     /// Empty unless the table has a direct counter.
@@ -61,7 +92,6 @@ pub(crate) struct Table {
     with_counter: bool,
     with_meter: bool,
     with_idle: bool,
-    with_mask: bool,
     /// What a miss does.
     pub(crate) default: Option<Target>,
     pub(crate) default_data: Vec<u64>,
@@ -75,19 +105,24 @@ impl Table {
         let range_words = info
             .keys
             .iter()
-            .filter(|k| k.kind == crate::program::MatchKind::Range)
+            .filter(|k| k.kind == MatchKind::Range)
             .map(|k| 2 * crate::program::code::limbs(k.width))
             .sum();
+        let align = (def.shape == Shape::Prefix).then(|| Align::new(info, def));
+        let (words, extra) = match (&align, def.shape) {
+            (Some(align), _) => (align.words, Extra::Length),
+            (None, Shape::Ternary) => (def.key_words, Extra::Mask),
+            _ => (def.key_words, Extra::None),
+        };
+        let data_words = match info.implementation {
+            Implementation::Direct => def.data_words,
+            // The data is the members'.
+            _ => 0,
+        };
         Table {
             index: Index::new(info, def),
-            store: Store {
-                words: def.key_words,
-                range_words,
-                ..Store::default()
-            },
-            targets: Vec::new(),
-            data: Vec::new(),
-            data_words: def.data_words,
+            store: Store::new(words, range_words, data_words, extra),
+            align,
             free: Vec::new(),
             len: 0,
             counters: Vec::new(),
@@ -98,7 +133,6 @@ impl Table {
             with_counter: info.direct_counter.is_some(),
             with_meter: info.direct_meter.is_some(),
             with_idle: info.idle_timeout,
-            with_mask: matches!(def.shape, Shape::Ternary | Shape::Prefix),
             default: None,
             default_data: Vec::new(),
             miss_counter: CounterData::default(),
@@ -110,36 +144,71 @@ impl Table {
         self.len
     }
 
+    /// The entry that a packet hits. `scratch` has room for the key.
+    #[inline]
+    pub(crate) fn find(&self, def: &TableDef, frame: &Frame, scratch: &mut [u64]) -> Option<u32> {
+        let key = match &self.align {
+            Some(align) => align.build(&def.key_parts, frame, scratch),
+            None => key::build(&def.key_parts, frame, scratch),
+        };
+        self.index.find(&self.store, key)
+    }
+
     #[inline]
     pub(crate) fn target(&self, entry: u32) -> Target {
-        self.targets[entry as usize]
+        self.store.target(entry)
     }
 
     #[inline]
     pub(crate) fn data(&self, entry: u32) -> &[u64] {
-        &self.data[entry as usize * self.data_words..][..self.data_words]
+        self.store.data(entry)
     }
 
     pub(crate) fn contains(&self, entry: EntryHandle) -> bool {
-        self.targets
-            .get(entry.0 as usize)
-            .is_some_and(|t| *t != Target::Free)
+        (entry.0 as usize) < self.store.len() && self.target(entry.0) != Target::Free
     }
 
     /// The first entry after `after`.
     pub(crate) fn next(&self, after: Option<EntryHandle>) -> Option<EntryHandle> {
-        let from = after.map_or(0, |h| h.0 as usize + 1);
-        let at = self
-            .targets
-            .get(from..)?
-            .iter()
-            .position(|t| *t != Target::Free)?;
-        Some(EntryHandle((from + at) as u32))
+        let from = after.map_or(0, |h| h.0 + 1);
+        (from..self.store.len() as u32)
+            .find(|&entry| self.target(entry) != Target::Free)
+            .map(EntryHandle)
+    }
+
+    /// Checks a key and brings it into the table's form.
+    pub(crate) fn encode(
+        &self,
+        info: &TableInfo,
+        key: &[MatchField],
+    ) -> Result<EntryKey, ControlError> {
+        let mut out = EntryKey::default();
+        let prefix = key::encode(info, key, &mut out)?;
+        if let Some(align) = &self.align {
+            align.pack(&mut out, prefix);
+        }
+        Ok(out)
+    }
+
+    /// The key of an entry as it was written.
+    pub(crate) fn key(&self, info: &TableInfo, entry: EntryHandle) -> Vec<MatchField> {
+        let value = self.store.value(entry.0);
+        match (&self.align, &self.index) {
+            (Some(align), _) => {
+                let (value, prefix) = align.unpack(value, self.store.length(entry.0));
+                key::decode(info, &value, &[], &[], prefix)
+            }
+            (None, Index::Ternary(_)) => {
+                let (mask, ranges) = (self.store.mask(entry.0), self.store.range(entry.0));
+                key::decode(info, value, mask, ranges, 0)
+            }
+            _ => key::decode(info, value, &[], &[], 0),
+        }
     }
 
     /// Makes the entries there are the program's own.
     pub(crate) fn seal(&mut self) {
-        self.const_entries = self.targets.len() as u32;
+        self.const_entries = self.store.len() as u32;
     }
 
     pub(crate) fn is_const(&self, entry: EntryHandle) -> bool {
@@ -157,16 +226,7 @@ impl Table {
             None => self.grow(),
         };
         let at = entry as usize;
-        let store = &mut self.store;
-        let words = store.words;
-        store.values[at * words..][..words].copy_from_slice(&key.value);
-        if self.with_mask {
-            store.masks[at * words..][..words].copy_from_slice(&key.mask);
-            store.prefixes[at] = key.prefix;
-            store.priorities[at] = priority;
-            let words = store.range_words;
-            store.ranges[at * words..][..words].copy_from_slice(&key.ranges);
-        }
+        self.store.set_key(entry, key, priority);
         if let Some(counter) = self.counters.get_mut(at) {
             *counter = CounterData::default();
         }
@@ -179,17 +239,6 @@ impl Table {
     }
 
     fn grow(&mut self) -> u32 {
-        let entry = self.targets.len();
-        let store = &mut self.store;
-        self.targets.push(Target::Free);
-        self.data.resize((entry + 1) * self.data_words, 0);
-        store.values.resize((entry + 1) * store.words, 0);
-        if self.with_mask {
-            store.masks.resize((entry + 1) * store.words, 0);
-            store.prefixes.push(0);
-            store.priorities.push(0);
-            store.ranges.resize((entry + 1) * store.range_words, 0);
-        }
         if self.with_counter {
             self.counters.push(CounterData::default());
         }
@@ -199,16 +248,12 @@ impl Table {
         if self.with_idle {
             self.idle.push(Idle::default());
         }
-        entry as u32
+        self.store.grow()
     }
 
     /// Sets what an entry does.
     pub(crate) fn set(&mut self, entry: EntryHandle, target: Target, data: &[u64]) {
-        let at = entry.0 as usize;
-        self.targets[at] = target;
-        let own = &mut self.data[at * self.data_words..][..self.data_words];
-        own.fill(0);
-        own[..data.len()].copy_from_slice(data);
+        self.store.set_target(entry.0, target, data);
     }
 
     /// Starts an entry's idle timer; a new entry counts as hit.
@@ -243,7 +288,7 @@ impl Table {
 
     pub(crate) fn remove(&mut self, entry: EntryHandle) {
         self.index.remove(&self.store, entry.0);
-        self.targets[entry.0 as usize] = Target::Free;
+        self.store.set_target(entry.0, Target::Free, &[]);
         self.metadata.remove(&entry.0);
         if let Some(idle) = self.idle.get_mut(entry.0 as usize) {
             *idle = Idle {
@@ -256,19 +301,6 @@ impl Table {
     }
 
     pub(crate) fn priority(&self, entry: EntryHandle) -> i32 {
-        self.store
-            .priorities
-            .get(entry.0 as usize)
-            .copied()
-            .unwrap_or(0)
-    }
-
-    /// The key of an entry as it was encoded.
-    pub(crate) fn key(&self, entry: EntryHandle) -> (&[u64], &[u64], &[u64]) {
-        let value = self.store.value(entry.0);
-        match self.with_mask {
-            true => (value, self.store.mask(entry.0), self.store.range(entry.0)),
-            false => (value, value, &[]),
-        }
+        self.store.priority(entry.0)
     }
 }
