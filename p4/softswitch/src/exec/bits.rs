@@ -2,7 +2,7 @@
 
 use crate::exec::Frame;
 use crate::program::code::Slot;
-use crate::program::layout::{HeaderLayout, Piece};
+use crate::program::layout::HeaderLayout;
 
 /// Bytes that must follow the last byte of a packet in its buffer, so that
 /// eight bytes can be read from any place in it.
@@ -47,28 +47,17 @@ pub(crate) fn sign_extend(value: u64, bits: u8) -> u64 {
 /// Reads a header without varbit field, whose bytes are known to be there.
 #[inline]
 pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], cursor: usize) {
-    for piece in &header.pieces {
-        match *piece {
-            Piece::Word {
-                byte,
-                bytes,
-                first,
-                count,
-            } => {
-                let word = word_at(buf, cursor + usize::from(byte)) >> (64 - 8 * u32::from(bytes));
-                let parts = &header.parts[usize::from(first)..][..usize::from(count)];
-                for part in parts {
-                    frame[usize::from(part.slot)] = word >> (part.shift & 63) & part.mask;
-                }
-            }
-            Piece::Slow { bit, field } => {
-                let field = &header.fields[usize::from(field)];
-                let words = field_words(frame, field.slot, field.limbs());
-                read(buf, 8 * cursor + bit as usize, field.bits, words);
-                if field.signed {
-                    extend_top(words, field.bits);
-                }
-            }
+    let bytes = &buf[cursor..];
+    for part in &header.parts {
+        let word = word_at(bytes, part.byte.into());
+        frame[usize::from(part.slot)] = word >> (part.shift & 63) & part.mask;
+    }
+    for &(bit, field) in &header.slow {
+        let field = &header.fields[usize::from(field)];
+        let words = field_words(frame, field.slot, field.limbs());
+        read(buf, 8 * cursor + bit as usize, field.bits, words);
+        if field.signed {
+            extend_top(words, field.bits);
         }
     }
     for &(slot, bits) in &header.signed {
@@ -123,51 +112,34 @@ pub(crate) fn header_bytes(frame: &Frame, header: &HeaderLayout) -> usize {
     usize::from(header.bytes) + varbits / 8
 }
 
-/// Writes a header to the start of `out` and says how many bytes it took.
-/// `out` is long enough.
+/// Bytes after a header that [`emit`] may write over.
+pub(crate) const OVERRUN: usize = 8;
+
+/// Writes a header to `out` from byte `start` on and says how many bytes it
+/// takes. `out` is long enough for it and [`OVERRUN`] bytes more.
 #[inline]
-pub(crate) fn emit(frame: &Frame, header: &HeaderLayout, out: &mut [u8]) -> usize {
+pub(crate) fn emit(frame: &Frame, header: &HeaderLayout, out: &mut [u8], start: usize) -> usize {
+    let out = &mut out[start..];
     if header.varbit.is_some() {
         return emit_varbit(frame, header, out);
     }
-    for piece in &header.pieces {
-        match *piece {
-            Piece::Word {
-                byte,
-                bytes,
-                first,
-                count,
-            } => {
-                let parts = &header.parts[usize::from(first)..][..usize::from(count)];
-                let word = parts.iter().fold(0, |word, part| {
-                    word | (frame[usize::from(part.slot)] & part.mask) << (part.shift & 63)
-                });
-                put(out, usize::from(byte), word, bytes);
+    let mut word = 0;
+    for part in &header.parts {
+        word |= (frame[usize::from(part.slot)] & part.mask) << (part.shift & 63);
+        if part.last {
+            let at = usize::from(part.byte);
+            if let Some(bytes) = out.get_mut(at..at + 8) {
+                bytes.copy_from_slice(&word.to_be_bytes());
             }
-            Piece::Slow { bit, field } => {
-                let field = &header.fields[usize::from(field)];
-                let words = &frame[usize::from(field.slot)..][..field.limbs()];
-                write(out, bit as usize, words, field.bits);
-            }
+            word = 0;
         }
+    }
+    for &(bit, field) in &header.slow {
+        let field = &header.fields[usize::from(field)];
+        let words = &frame[usize::from(field.slot)..][..field.limbs()];
+        write(out, bit as usize, words, field.bits);
     }
     usize::from(header.bytes)
-}
-
-/// Puts the low `bytes` bytes of a word at `at`.
-#[inline(always)]
-fn put(out: &mut [u8], at: usize, word: u64, bytes: u8) {
-    let all = word.to_be_bytes();
-    match bytes {
-        8 => out[at..at + 8].copy_from_slice(&all),
-        4 => out[at..at + 4].copy_from_slice(&all[4..]),
-        2 => out[at..at + 2].copy_from_slice(&all[6..]),
-        1 => out[at] = all[7],
-        n => {
-            let n = usize::from(n);
-            out[at..at + n].copy_from_slice(&all[8 - n..]);
-        }
-    }
 }
 
 fn emit_varbit(frame: &Frame, header: &HeaderLayout, out: &mut [u8]) -> usize {

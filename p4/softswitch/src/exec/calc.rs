@@ -4,7 +4,7 @@ use crate::exec::Frame;
 use crate::exec::bits::Writer;
 use crate::exec::packet::Inner;
 use crate::hash::{self, Algorithm};
-use crate::program::calc::{Calculation, Input, Terms};
+use crate::program::calc::{Calculation, Input, Term, Terms};
 use crate::program::code::{limbs, ones};
 use crate::random::Random;
 
@@ -67,6 +67,11 @@ fn serialize(input: &Input, frame: &Frame, writer: &mut Writer<'_>) {
             }
         }
         Input::Constant { words, bits } => writer.words(words, *bits),
+        Input::Packed { terms, bits, valid } => {
+            if valid.is_none_or(|v| frame[usize::from(v)] != 0) {
+                writer.word(packed(terms, frame), *bits);
+            }
+        }
     }
 }
 
@@ -75,9 +80,17 @@ fn sum_terms(terms: &Terms, frame: &Frame) -> u64 {
     if terms.valid.is_some_and(|v| frame[usize::from(v)] == 0) {
         return 0;
     }
-    terms.terms.iter().fold(0, |sum, term| {
-        let word = (frame[usize::from(term.slot)] & ones(term.bits)) << term.shift;
-        sum + (word & 0xffff_ffff) + (word >> 32)
+    // The terms are narrow enough not to overflow.
+    terms.terms.iter().fold(0u64, |sum, term| {
+        sum.wrapping_add((frame[usize::from(term.slot)] & term.mask) << (term.shift & 63))
+    })
+}
+
+/// Fields next to each other.
+#[inline(always)]
+fn packed(terms: &[Term], frame: &Frame) -> u64 {
+    terms.iter().fold(0, |word, term| {
+        word | (frame[usize::from(term.slot)] & term.mask) << (term.shift & 63)
     })
 }
 
@@ -87,6 +100,7 @@ fn sum_terms(terms: &Terms, frame: &Frame) -> u64 {
 fn internet_sum(calculation: &Calculation, frame: &Frame, packet: &Inner) -> u64 {
     let mut sum = 0u64;
     let mut end = 0u32;
+    let mut word = [0];
     for input in &calculation.input {
         let (words, bits): (&[u64], u32) = match input {
             Input::Field { slot, bits, valid } => {
@@ -105,6 +119,13 @@ fn internet_sum(calculation: &Calculation, frame: &Frame, packet: &Inner) -> u64
                 (&frame[at..at + limbs(bits)], bits)
             }
             Input::Constant { words, bits } => (words, *bits),
+            Input::Packed { terms, bits, valid } => {
+                if valid.is_some_and(|v| frame[usize::from(v)] == 0) {
+                    continue;
+                }
+                word[0] = packed(terms, frame);
+                (&word, *bits)
+            }
         };
         end += bits;
         let shift = end.wrapping_neg() % 16;

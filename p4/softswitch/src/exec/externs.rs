@@ -410,11 +410,13 @@ fn select_wide(select: &Select, frame: &Frame, state: &State) -> Pc {
 /// The words of a select key, one field after the other.
 fn key_words<'a>(parts: &'a [KeyWord], frame: &'a Frame) -> impl Iterator<Item = u64> + 'a {
     parts.iter().flat_map(move |part| {
-        (0..usize::from(part.limbs)).map(move |i| {
-            let kept = (part.bits - 64 * i as u32).min(64) as u8;
-            frame[at(part.slot) + i] & crate::program::code::ones(kept)
-        })
+        (0..usize::from(part.limbs)).map(move |i| frame[at(part.slot) + i] & kept(part, i))
     })
+}
+
+/// The bits of word `i` of a field.
+fn kept(part: &KeyWord, i: usize) -> u64 {
+    crate::program::code::ones((part.bits - 64 * i as u32).min(64) as u8)
 }
 
 fn in_set(
@@ -448,9 +450,10 @@ fn in_ranges(select: &Select, frame: &Frame, member: &SetMatch) -> bool {
         .all(|(part, range)| match range {
             None => true,
             Some((low, high)) => {
-                let words: Vec<u64> = key_words(std::slice::from_ref(part), frame).collect();
-                let value = Value::from_limbs(&words);
-                *low <= value && value <= *high
+                let words = || (0..usize::from(part.limbs)).rev();
+                let value = || words().map(|i| frame[at(part.slot) + i] & kept(part, i));
+                let bound = |bound: &Value| words().map(|i| bound.limb(i)).cmp(value());
+                bound(low).is_le() && bound(high).is_ge()
             }
         })
 }

@@ -3,7 +3,7 @@
 use sonic_rs::{JsonValueTrait, Value as Json};
 
 use super::ast::{Ex, HeaderRef, Names, Part, text};
-use super::code::{Slot, limbs};
+use super::code::{Slot, limbs, ones};
 use super::number::Number;
 use super::{LoadError, invalid, unsupported};
 use crate::hash::Algorithm;
@@ -18,21 +18,27 @@ pub(crate) struct Calculation {
     pub(crate) terms: Option<Terms>,
 }
 
-/// Input of an internet checksum, all of it from one header and in fields of
-/// at most 48 bits.
+/// Input of an internet checksum, all of it from one header and in narrow
+/// fields.
 pub(crate) struct Terms {
     /// The sum is 0 unless this word is set.
     pub(crate) valid: Option<Slot>,
     pub(crate) terms: Box<[Term]>,
 }
 
-/// A field and its place within a 16-bit word.
+/// A field and its place among other bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Term {
+    /// The field's bits, shifted down.
+    pub(crate) mask: u64,
     pub(crate) slot: Slot,
     pub(crate) shift: u8,
-    pub(crate) bits: u8,
 }
+
+/// Terms of which a sum of words of 64 bits cannot overflow.
+const MOST_TERMS: usize = 1 << 12;
+/// Bits that a term has at most: those of its field, shifted up.
+const TERM_BITS: u32 = 48;
 
 impl Terms {
     fn of(calculation: &Calculation) -> Option<Self> {
@@ -56,11 +62,17 @@ impl Terms {
             }
             end += bits;
             let shift = (end.wrapping_neg() % 16) as u8;
+            if bits + u32::from(shift) > TERM_BITS {
+                return None;
+            }
             terms.push(Term {
+                mask: ones(bits as u8),
                 slot,
                 shift,
-                bits: bits as u8,
             });
+        }
+        if terms.len() > MOST_TERMS {
+            return None;
         }
         Some(Terms {
             valid: common?,
@@ -85,6 +97,54 @@ pub(crate) enum Input {
         words: Box<[u64]>,
         bits: u32,
     },
+    /// Fields of one header that make up to 64 bits.
+    Packed {
+        terms: Box<[Term]>,
+        bits: u32,
+        valid: Option<Slot>,
+    },
+}
+
+/// Puts together what fits one word.
+fn pack(input: Vec<Input>) -> Vec<Input> {
+    let mut out: Vec<Input> = Vec::new();
+    for piece in input {
+        let Input::Field {
+            slot,
+            bits: bits @ 1..=64,
+            valid,
+        } = piece
+        else {
+            out.push(piece);
+            continue;
+        };
+        let term = Term {
+            mask: ones(bits as u8),
+            slot,
+            shift: 0,
+        };
+        match out.last_mut() {
+            Some(Input::Packed {
+                terms,
+                bits: before,
+                valid: same,
+            }) if *same == valid && *before + bits <= 64 => {
+                let mut all = std::mem::take(terms).into_vec();
+                for earlier in &mut all {
+                    earlier.shift += bits as u8;
+                }
+                all.push(term);
+                *terms = all.into();
+                *before += bits;
+            }
+            _ => out.push(Input::Packed {
+                terms: [term].into(),
+                bits,
+                valid,
+            }),
+        }
+    }
+    out
 }
 
 /// Where a checksum goes, or is compared with.
@@ -135,6 +195,9 @@ pub(super) fn compile(
         }
     }
     calculation.terms = Terms::of(&calculation);
+    if calculation.algorithm != Algorithm::Csum16 {
+        calculation.input = pack(calculation.input);
+    }
     Ok(calculation)
 }
 

@@ -39,9 +39,11 @@ pub(crate) struct HeaderLayout {
     /// Most bytes on the wire; 0: no limit given.
     pub(crate) max_bytes: u32,
     pub(crate) fields: Vec<FieldLayout>,
-    /// How the header is read and written, when it has no varbit field.
-    pub(crate) pieces: Vec<Piece>,
+    /// How the header is read and written, when it has no varbit field: its
+    /// fields in order, but for those in `slow`.
     pub(crate) parts: Vec<Part>,
+    /// Fields that are not in `parts`, and their first bits.
+    pub(crate) slow: Vec<(u32, u16)>,
     /// Signed fields among `parts`, with their widths.
     pub(crate) signed: Vec<(Slot, u8)>,
     /// The varbit field, if there is one.
@@ -66,28 +68,19 @@ impl FieldLayout {
     }
 }
 
-/// A byte-aligned run of a header.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Piece {
-    /// 1 to 8 bytes that hold the fields `parts[first..first + count]`.
-    Word {
-        byte: u16,
-        bytes: u8,
-        first: u16,
-        count: u16,
-    },
-    /// One field that does not fit such a word.
-    Slow { bit: u32, field: u16 },
-}
-
-/// A field within a [`Piece::Word`].
+/// A field within a byte-aligned run of up to 8 bytes of a header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     /// The field's bits, shifted down.
     pub(crate) mask: u64,
     pub(crate) slot: Slot,
-    /// Bits between the field's least significant bit and the word's.
+    /// First byte of the run.
+    pub(crate) byte: u16,
+    /// Bits between the field's least significant bit and that of the eight
+    /// bytes from `byte` on.
     pub(crate) shift: u8,
+    /// It is the last one of its run.
+    pub(crate) last: bool,
 }
 
 /// A stack of headers or of unions.
@@ -359,7 +352,7 @@ impl<'a> Builder<'a> {
             max_bytes: header_type.max_bytes,
             varbit: fields.iter().position(|f| f.varbit),
             fields,
-            pieces: Vec::new(),
+            slow: Vec::new(),
             parts: Vec::new(),
             signed: Vec::new(),
             siblings: Vec::new(),
@@ -443,37 +436,57 @@ impl HeaderLayout {
         while at < self.fields.len() {
             match self.word_from(at) {
                 Some((count, bits)) if bit.is_multiple_of(8) => {
-                    let first = self.parts.len() as u16;
-                    let mut shift = bits;
-                    for field in &self.fields[at..at + count] {
+                    let mut shift = 64;
+                    for (i, field) in self.fields[at..at + count].iter().enumerate() {
                         shift -= field.bits;
                         self.parts.push(Part {
                             mask: ones(field.bits as u8),
                             slot: field.slot,
+                            byte: (bit / 8) as u16,
                             shift: shift as u8,
+                            last: i + 1 == count,
                         });
                         if field.signed {
                             self.signed.push((field.slot, field.bits as u8));
                         }
                     }
-                    self.pieces.push(Piece::Word {
-                        byte: (bit / 8) as u16,
-                        bytes: (bits / 8) as u8,
-                        first,
-                        count: count as u16,
-                    });
                     at += count;
                     bit += bits;
                 }
+                None if self.splits(at, bit) => {
+                    self.split(at, bit);
+                    bit += self.fields[at].bits;
+                    at += 1;
+                }
                 _ => {
-                    self.pieces.push(Piece::Slow {
-                        bit,
-                        field: at as u16,
-                    });
+                    self.slow.push((bit, at as u16));
                     bit += self.fields[at].bits;
                     at += 1;
                 }
             }
+        }
+    }
+
+    /// Whether a wide field is whole bytes.
+    fn splits(&self, at: usize, bit: u32) -> bool {
+        let field = &self.fields[at];
+        field.bits > 64 && !field.signed && field.bits.is_multiple_of(8) && bit.is_multiple_of(8)
+    }
+
+    /// A run for each word of a wide field.
+    fn split(&mut self, at: usize, bit: u32) {
+        let field = &self.fields[at];
+        let mut byte = bit / 8;
+        for limb in (0..field.limbs()).rev() {
+            let bits = (field.bits - 64 * limb as u32).min(64);
+            self.parts.push(Part {
+                mask: ones(bits as u8),
+                slot: field.slot + limb as Slot,
+                byte: byte as u16,
+                shift: (64 - bits) as u8,
+                last: true,
+            });
+            byte += bits / 8;
         }
     }
 

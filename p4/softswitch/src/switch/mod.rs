@@ -11,6 +11,7 @@ use crate::exec::Machine;
 use crate::exec::packet::Boxed;
 use crate::ids::{Port, TableId};
 use crate::program::Program;
+use crate::program::code::Slot;
 use crate::state::State;
 use queue::Queues;
 pub use queue::{QueueCounts, QueueState};
@@ -106,6 +107,10 @@ pub struct Switch {
     again: VecDeque<(Boxed, traffic::Entry)>,
     pool: Vec<Boxed>,
     buffers: Vec<Vec<u8>>,
+    /// Lists of kept words to use again.
+    kept: Vec<Vec<(Slot, u64)>>,
+    /// Words of the frame while a clone is made.
+    saved: Vec<u64>,
     stats: SwitchStats,
 }
 
@@ -132,6 +137,8 @@ impl Switch {
             again: VecDeque::new(),
             pool: Vec::new(),
             buffers: Vec::new(),
+            kept: Vec::new(),
+            saved: Vec::new(),
             stats: SwitchStats::default(),
         }
     }

@@ -1,5 +1,7 @@
 //! The packet's way: ingress, replication, queues, egress.
 
+use std::ops::Range;
+
 use crate::control::{CloneSession, Replica};
 use crate::exec::Run;
 use crate::exec::bits::{self, PADDING};
@@ -68,24 +70,28 @@ impl Switch {
     }
 
     /// Parser, ingress, and what ingress asked for. Resubmits in place.
-    fn pass(&mut self, program: &Program, mut packet: Boxed, mut entry: Entry, now: u64) {
+    fn pass(&mut self, program: &Program, packet: Boxed, mut entry: Entry, now: u64) {
+        self.pass_as(program, packet, &mut entry, now);
+        self.forget(entry.kept);
+    }
+
+    fn pass_as(&mut self, program: &Program, mut packet: Boxed, entry: &mut Entry, now: u64) {
         for _ in 0..LOOP_LIMIT {
-            let requests = self.ingress_once(program, &mut packet, &entry, now);
+            let requests = self.ingress_once(program, &mut packet, entry, now);
             if requests.abort {
                 return self.put_back(packet);
             }
             if let Some((session, list)) = requests.clone {
-                self.clone_ingress(program, &packet, &entry, (session, list), now);
+                self.clone_ingress(program, &packet, entry, (session, list), now);
             }
             match requests.resubmit {
                 None => return self.admit(program, packet, now),
                 Some(list) => {
                     let kept = self.keep(program, list);
-                    entry = Entry {
-                        port: None,
-                        instance: instance::RESUBMITTED,
-                        kept,
-                    };
+                    entry.port = None;
+                    entry.instance = instance::RESUBMITTED;
+                    let before = std::mem::replace(&mut entry.kept, kept);
+                    self.forget(before);
                     let len = packet.len;
                     let ingress_len = packet.ingress_len;
                     packet.arrived(len);
@@ -97,13 +103,40 @@ impl Switch {
         self.put_back(packet);
     }
 
-    /// Words of a field list, to be put back later.
-    fn keep(&self, program: &Program, list: u16) -> Vec<(Slot, u64)> {
-        program.parts.field_lists[usize::from(list)]
+    /// Words of a field list, to be put back later. Hand the list back with
+    /// [`forget`](Self::forget).
+    fn keep(&mut self, program: &Program, list: u16) -> Vec<(Slot, u64)> {
+        let fields = &program.parts.field_lists[usize::from(list)];
+        if fields.is_empty() {
+            return Vec::new();
+        }
+        let mut kept = self.kept.pop().unwrap_or_default();
+        kept.clear();
+        let slots = fields
             .iter()
-            .flat_map(|&(slot, n)| slot..slot + Slot::from(n))
-            .map(|slot| (slot, self.machine.frame[at(slot)]))
-            .collect()
+            .flat_map(|&(slot, n)| slot..slot + Slot::from(n));
+        kept.extend(slots.map(|slot| (slot, self.machine.frame[at(slot)])));
+        kept
+    }
+
+    fn forget(&mut self, kept: Vec<(Slot, u64)>) {
+        if kept.capacity() > 0 && self.kept.len() < LOOP_LIMIT {
+            self.kept.push(kept);
+        }
+    }
+
+    /// Some words of the frame, to be put back with
+    /// [`restore`](Self::restore).
+    fn save(&mut self, words: Range<usize>) -> Vec<u64> {
+        let mut saved = std::mem::take(&mut self.saved);
+        saved.clear();
+        saved.extend_from_slice(&self.machine.frame[words]);
+        saved
+    }
+
+    fn restore(&mut self, words: Range<usize>, saved: Vec<u64>) {
+        self.machine.frame[words].copy_from_slice(&saved);
+        self.saved = saved;
     }
 
     fn ingress_once(
@@ -158,11 +191,13 @@ impl Switch {
             .map_or(0, |slot| self.machine.frame[at(slot)]);
         if group != 0 {
             self.machine.frame[at(standard.instance_type)] = instance::REPLICA;
-            let replicas = self
-                .state
-                .as_ref()
-                .and_then(|s| s.multicast.get(&(group as u32)).cloned());
-            self.replicate(program, &packet, &replicas.unwrap_or_default(), None, now);
+            // Out of the way while the replicas are made, which do not need it.
+            let state = self.state.take();
+            let groups = state.as_ref().map(|s| &s.multicast);
+            if let Some(replicas) = groups.and_then(|g| g.get(&(group as u32))) {
+                self.replicate(program, &packet, replicas, None, now);
+            }
+            self.state = state;
             return self.put_back(packet);
         }
         let port = self.machine.frame[at(standard.egress_spec)];
@@ -205,10 +240,11 @@ impl Switch {
         (session, list): (u32, u16),
         now: u64,
     ) {
-        let Some(session) = self.clone_session(session) else {
+        if !self.has_session(session) {
             return;
-        };
-        let saved: Vec<u64> = self.machine.frame[..program.packet_words].to_vec();
+        }
+        let words = 0..program.packet_words;
+        let saved = self.save(words.clone());
         let kept = self.keep(program, list);
         let mut copy = self.pool.pop().unwrap_or_default();
         copy.copy(packet);
@@ -231,9 +267,10 @@ impl Switch {
             run.parse();
         }
         self.fresh_metadata(program, &kept, instance::INGRESS_CLONE);
-        self.replicate(program, &copy, &session.replicas, Some(&session), now);
+        self.replicate_session(program, &copy, session, now);
         self.put_back(copy);
-        self.machine.frame[..program.packet_words].copy_from_slice(&saved);
+        self.forget(kept);
+        self.restore(words, saved);
     }
 
     fn fresh_metadata(&mut self, program: &Program, kept: &[(Slot, u64)], instance: u64) {
@@ -244,8 +281,20 @@ impl Switch {
         self.machine.frame[at(program.standard.instance_type)] = instance;
     }
 
-    fn clone_session(&self, id: u32) -> Option<CloneSession> {
-        self.state.as_ref()?.clones.get(&id).cloned()
+    fn has_session(&self, id: u32) -> bool {
+        self.state
+            .as_ref()
+            .is_some_and(|s| s.clones.contains_key(&id))
+    }
+
+    /// Copies the packet, as the frame has it, to a clone session's ports.
+    fn replicate_session(&mut self, program: &Program, packet: &Inner, id: u32, now: u64) {
+        // Out of the way while the copies are made, which do not need it.
+        let state = self.state.take();
+        if let Some(session) = state.as_ref().and_then(|s| s.clones.get(&id)) {
+            self.replicate(program, packet, &session.replicas, Some(session), now);
+        }
+        self.state = state;
     }
 
     /// Puts a packet, with the frame's words, into a queue.
@@ -424,14 +473,16 @@ impl Switch {
 
     /// The packet as it is at the end of egress, with fresh metadata.
     fn clone_egress(&mut self, program: &Program, packet: &Inner, id: u32, list: u16, now: u64) {
-        let Some(session) = self.clone_session(id) else {
+        if !self.has_session(id) {
             return;
-        };
-        let saved: Vec<u64> = self.machine.frame[program.metadata.clone()].to_vec();
+        }
+        let words = program.metadata.clone();
+        let saved = self.save(words.clone());
         let kept = self.keep(program, list);
         self.fresh_metadata(program, &kept, instance::EGRESS_CLONE);
-        self.replicate(program, packet, &session.replicas, Some(&session), now);
-        self.machine.frame[program.metadata.clone()].copy_from_slice(&saved);
+        self.replicate_session(program, packet, id, now);
+        self.forget(kept);
+        self.restore(words, saved);
     }
 
     /// Updates checksums and puts the valid headers in front of the payload.
@@ -458,27 +509,26 @@ impl Switch {
             .map(|&h| &program.headers[usize::from(h)]);
         let valid = valid.filter(|h| frame[at(h.valid)] != 0);
         let headers: usize = valid.clone().map(|h| bits::header_bytes(frame, h)).sum();
+        let emit = |out: &mut [u8]| {
+            let all = valid.fold(0, |start, h| start + bits::emit(frame, h, out, start));
+            debug_assert_eq!(all, headers);
+        };
         if headers == packet.cursor {
             // The headers take as much room as those that came in.
-            let mut out = &mut packet.buf[..headers];
-            for header in valid {
-                let bytes = bits::emit(frame, header, out);
-                out = &mut out[bytes..];
-            }
+            let after = headers..headers + bits::OVERRUN;
+            let mut saved = [0; bits::OVERRUN];
+            saved.copy_from_slice(&packet.buf[after.clone()]);
+            emit(&mut packet.buf);
+            packet.buf[after].copy_from_slice(&saved);
             return;
         }
         let payload = packet.len - packet.cursor;
         let mut buf = self.buffers.pop().unwrap_or_default();
+        // Varbit fields are written into what is there, bit by bit.
         buf.clear();
-        buf.reserve(headers + payload + PADDING);
-        buf.resize(headers, 0);
-        let mut out = &mut buf[..];
-        for header in valid {
-            let bytes = bits::emit(frame, header, out);
-            out = &mut out[bytes..];
-        }
-        buf.extend_from_slice(packet.payload());
-        buf.extend_from_slice(&[0; PADDING]);
+        buf.resize(headers + payload + PADDING, 0);
+        emit(&mut buf);
+        buf[headers..headers + payload].copy_from_slice(packet.payload());
         let old = std::mem::replace(&mut packet.buf, buf);
         if self.buffers.len() < 256 {
             self.buffers.push(old);

@@ -61,6 +61,11 @@ enum Node {
 struct Ranked {
     priority: i32,
     entry: u32,
+    /// The word of the key of which the entry says most, so that most entries
+    /// that do not match are not even looked at.
+    word: u32,
+    mask: u64,
+    value: u64,
 }
 
 impl Ranked {
@@ -68,10 +73,27 @@ impl Ranked {
     const NOTHING: Ranked = Ranked {
         priority: i32::MIN,
         entry: NONE,
+        word: 0,
+        mask: 0,
+        value: 0,
     };
 
+    fn new(store: &Store, entry: u32) -> Self {
+        let masks = store.mask(entry).iter().enumerate();
+        let (word, mask) = masks
+            .max_by_key(|(_, mask)| mask.count_ones())
+            .map_or((0, 0), |(word, mask)| (word, *mask));
+        Ranked {
+            priority: store.priority(entry),
+            entry,
+            word: word as u32,
+            mask,
+            value: store.value(entry).get(word).copied().unwrap_or(0),
+        }
+    }
+
     #[inline(always)]
-    fn beats(self, other: Ranked) -> bool {
+    fn beats(&self, other: &Ranked) -> bool {
         (self.priority, other.entry) > (other.priority, self.entry)
     }
 }
@@ -144,12 +166,15 @@ impl Tree {
         while let Some(node) = self.nodes.get(at as usize) {
             match node {
                 Node::Leaf { entries, .. } => {
-                    for &ranked in entries {
-                        if !ranked.beats(*best) {
+                    for ranked in entries {
+                        if !ranked.beats(best) {
                             return;
                         }
-                        if self.matches(store, ranked.entry, key) {
-                            *best = ranked;
+                        let word = key.get(ranked.word as usize).copied().unwrap_or(0);
+                        if word & ranked.mask == ranked.value
+                            && self.matches(store, ranked.entry, key)
+                        {
+                            *best = *ranked;
                             return;
                         }
                     }
@@ -258,10 +283,7 @@ impl Tree {
         if count > GROWTH * self.made_of.max(LEAF) {
             return self.make(store);
         }
-        let ranked = Ranked {
-            priority: store.priority(entry),
-            entry,
-        };
+        let ranked = Ranked::new(store, entry);
         let mut depth = 0;
         let mut parent = None;
         let mut at = self.root;
@@ -285,7 +307,7 @@ impl Tree {
         let Node::Leaf { entries, room } = &mut self.nodes[at as usize] else {
             return;
         };
-        let place = entries.partition_point(|other| other.beats(ranked));
+        let place = entries.partition_point(|other| other.beats(&ranked));
         entries.insert(place, ranked);
         if entries.len() > *room {
             let entries = std::mem::take(entries);
@@ -322,10 +344,7 @@ impl Tree {
         let mut entries: Vec<Ranked> = self
             .identities
             .iter()
-            .map(|&entry| Ranked {
-                priority: store.priority(entry),
-                entry,
-            })
+            .map(|&entry| Ranked::new(store, entry))
             .collect();
         entries.sort_unstable_by_key(|r| (std::cmp::Reverse(r.priority), r.entry));
         self.made_of = entries.len();
@@ -434,11 +453,8 @@ impl Tree {
         let Some(Node::Leaf { entries, .. }) = self.nodes.get_mut(at as usize) else {
             return;
         };
-        let ranked = Ranked {
-            priority: store.priority(entry),
-            entry,
-        };
-        let place = entries.partition_point(|other| other.beats(ranked));
+        let ranked = Ranked::new(store, entry);
+        let place = entries.partition_point(|other| other.beats(&ranked));
         if entries.get(place) == Some(&ranked) {
             entries.remove(place);
         }
