@@ -20,8 +20,10 @@ control FabricVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control FabricUpdateChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        update_checksum(hdr.ipv4.isValid() && meta.routed == 1,
+        update_checksum(hdr.ipv4.isValid() && (meta.routed == 1 || hdr.report_ipv4.isValid()),
                         IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(hdr.report_ipv4.isValid(), IPV4_CHECKSUM_FIELDS(hdr.report_ipv4),
+                        hdr.report_ipv4.checksum, HashAlgorithm.csum16);
     }
 }
 

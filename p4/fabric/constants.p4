@@ -33,6 +33,7 @@ const punt_reason_t PUNT_LLDP     = 3;   // LLDP
 const punt_reason_t PUNT_TTL      = 4;   // TTL or hop limit used up
 const punt_reason_t PUNT_ACL      = 5;   // an `acl` entry asks for it
 const punt_reason_t PUNT_LIVENESS = 6;   // liveness packet of a neighbour
+const punt_reason_t PUNT_INT_REPORT = 7; // telemetry report for a collector behind the controller
 
 // --- Why a packet is dropped ---------------------------------------------------------------
 typedef bit<4> drop_reason_t;
@@ -51,6 +52,7 @@ const drop_reason_t DROP_VLAN        = 11;   // tagged for a VLAN; ports are unt
 const drop_reason_t DROP_NOT_ROUTED  = 12;   // group MAC, or neither IPv4 nor IPv6
 const drop_reason_t DROP_MARTIAN     = 13;   // address that must not cross a router
 const drop_reason_t DROP_IP_OPTIONS  = 14;   // IPv4 header with options
+const drop_reason_t DROP_INT         = 15;   // INT: forged by a host, or ends at the sink (flag D)
 
 // --- Where a packet's bytes go, seen from the LA domain it enters by -----------------------
 typedef bit<2> locality_t;
@@ -86,9 +88,64 @@ const bit<128> IPV4_MAPPED = 0xffff00000000;   // ::ffff:0:0/96, RFC 4291 sectio
 const bit<16> UDP_PORT_ROCEV2 = 4791;
 const bit<8>  BTH_OPCODE_CNP  = 0x81;
 
+// --- INT-MD v2.1 ---------------------------------------------------------------------------
+const bit<4>  INT_VERSION      = 2;
+const bit<4>  INT_TYPE_MD      = 1;
+const bit<2>  INT_NPT_IN_PLACE = 0;   // DSCP says that INT is there; its own transport follows
+const bit<2>  INT_NPT_PORT     = 1;   // the shim keeps the UDP destination port
+const bit<2>  INT_NPT_PROTOCOL = 2;   // a UDP header was added; the shim keeps the IP protocol
+const bit<8>  INT_MD_WORDS     = 3;   // of the INT-MD header, as the shim counts length
+const bit<8>  INT_WORDS_MAX    = 67;  // header and stack: as much as the parser takes
+const bit<16> INT_FIXED_BYTES  = 16;  // shim and INT-MD header
+const bit<16> INT_UDP_BYTES    = 8;   // the added UDP header
+#define INT_STACK_BITS 2048           // (INT_WORDS_MAX - INT_MD_WORDS) * 32
+
+typedef bit<2> int_state_t;
+const int_state_t INT_NONE    = 0;   // the packet is not measured
+const int_state_t INT_CARRIED = 1;   // it carries INT from an earlier hop
+const int_state_t INT_SOURCE  = 2;   // it is measured from here on
+
+// --- Telemetry Report v2.0 -----------------------------------------------------------------
+const bit<4>  REPORT_VERSION    = 2;
+const bit<4>  REPORT_TYPE_INT   = 1;
+const bit<4>  REPORT_INNER_IPV4 = 4;
+const bit<4>  REPORT_INNER_IPV6 = 5;
+const bit<16> REPORT_BITS_PATH  = 0x7c00;  // what the sink can report of the instructions: bits 1 to 5
+const bit<16> REPORT_BITS_QUEUE = 0x7c00;  // interfaces, latency, queue, both times
+const bit<16> REPORT_BITS_DROP  = 0x4801;  // interfaces, ingress time, drop reason
+const bit<16> REPORT_INNER_MAX  = 72;      // bytes of the packet that are reported, INT not counted
+const bit<16> INTERFACE_UNKNOWN = 0xffff;
+const bit<8>  REPORT_TTL        = 64;
+const bit<16> REPORT_UDP_FIXED_BYTES = 20; // UDP 8, group header 8, first word of the report 4
+
+// Cells of int_report_meter.
+const bit<32> REPORT_METER_PATH  = 0;
+const bit<32> REPORT_METER_DROP  = 1;
+const bit<32> REPORT_METER_QUEUE = 2;
+#define REPORT_KINDS      3
+#define REPORT_COLLECTORS 16
+#define FIELD_LIST_REPORT 1
+
+// v1model: standard_metadata.instance_type of a packet cloned from ingress, and from egress.
+const bit<32> INSTANCE_INGRESS_CLONE = 1;
+const bit<32> INSTANCE_EGRESS_CLONE  = 2;
+
+const bit<2> METER_GREEN = 0;
+const bit<2> METER_RED   = 2;
+
+const bit<64> NS_PER_US = 1000;   // v1model tells time in microseconds
+
 // --- Flow hash: multipliers of the 32-bit bit mixer in spread.p4 (odd, dense in set bits) ----
 const bit<32> HASH_MULTIPLIER_1 = 0x85ebca6b;
 const bit<32> HASH_MULTIPLIER_2 = 0xc2b2ae35;
+
+// --- Bytes of headers ----------------------------------------------------------------------
+const bit<16> PACKET_IN_BYTES = 2;
+const bit<16> ETHERNET_BYTES  = 14;
+const bit<16> IPV4_BYTES      = 20;
+const bit<16> IPV6_BYTES      = 40;
+const bit<16> TCP_BYTES       = 20;
+const bit<16> UDP_BYTES       = 8;
 
 // --- Sizes ---------------------------------------------------------------------------------
 #define PORTS        512

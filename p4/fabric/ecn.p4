@@ -6,7 +6,7 @@
 // probability pmax * (q - kmin) / (kmax - kmin). The product form needs no division: with r drawn evenly
 // from 0 to 65534 and pmax scaled to 65535, r * (kmax - kmin) < pmax * (q - kmin).
 // Writes: ECT(0) and ECT(1) become CE. Not-ECT is left alone, or dropped by the same law when the profile
-// says so; the drop counts under reason ecn. Packets that were not routed are left alone.
+// says so; the drop counts under reason ecn. ecn_hit tells int_events.p4 of either. Packets that were not routed are left alone.
 
 #ifndef FABRIC_ECN_P4
 #define FABRIC_ECN_P4
@@ -82,6 +82,8 @@ control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
             if (ecn == ECN_NOT_ECT) {
                 if (profile.drop_not_ect == 1) {
                     meta.verdict = VERDICT_DROP;
+                    meta.drop_reason = DROP_ECN;
+                    meta.ecn_hit = 1;
                     drops.count((bit<32>)(std.ingress_port ++ DROP_ECN));
                     mark_to_drop(std);
                 }
@@ -91,6 +93,7 @@ control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
                 } else {
                     mark_v6();
                 }
+                meta.ecn_hit = 1;
                 queue_marks.count((bit<32>)(std.egress_port ++ meta.queue));
             }
         }

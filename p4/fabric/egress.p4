@@ -1,10 +1,13 @@
-// Egress: ECN, rewrite, and the counters of what is really sent.
+// Egress: ECN, INT, rewrite, and the counters of what is really sent. A clone becomes a report instead.
 
 #ifndef FABRIC_EGRESS_P4
 #define FABRIC_EGRESS_P4
 
 control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Ecn() ecn;
+    IntHop() int_hop;
+    IntEvents() int_events;
+    IntReport() int_report;
     Rewrite() rewrite;
 
     @brief("Packets sent; index: egress port.")
@@ -16,6 +19,15 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     apply {
         if (meta.routed == 1) {
             ecn.apply(hdr, meta, std);
+            if (meta.int_state != INT_NONE && meta.verdict != VERDICT_DROP) {
+                int_hop.apply(hdr, meta, std);
+            }
+            if (meta.int_state != INT_NONE || std.deq_qdepth != 0) {
+                int_events.apply(hdr, meta, std);
+            }
+        } else if (std.instance_type == INSTANCE_INGRESS_CLONE
+                   || std.instance_type == INSTANCE_EGRESS_CLONE) {
+            int_report.apply(hdr, meta, std);
         }
         if (meta.verdict != VERDICT_DROP) {
             rewrite.apply(hdr, meta, std);

@@ -8,6 +8,7 @@
 
 control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Check() check;
+    IntRecognise() int_recognise;
     Punt() punt;
     Classify() classify;
     Station() station;
@@ -17,6 +18,8 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     NextHop() nexthop;
     Filter() filter;
     Locality() locality;
+    IntWatch() int_watch;
+    IntDrops() int_drops;
 
     @brief("Packets received; index: ingress port.")
     counter(PORTS, CounterType.packets_and_bytes) port_rx;
@@ -43,6 +46,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         } else {
             hdr.packet_out.setInvalid();
             check.apply(hdr, meta, std);
+            if (meta.verdict == VERDICT_FORWARD && hdr.int_shim.isValid()) {
+                int_recognise.apply(hdr, meta, std);
+            }
             if (meta.verdict == VERDICT_FORWARD) {
                 punt.apply(hdr, meta, std);
             }
@@ -65,6 +71,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                     }
                     if (meta.verdict == VERDICT_FORWARD) {
                         locality.apply(hdr, meta, std);
+                        if (meta.role == ROLE_HOST) {
+                            int_watch.apply(hdr, meta, std);
+                        }
                     }
                 }
             }
@@ -74,6 +83,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             to_cpu();
         } else if (meta.verdict == VERDICT_DROP) {
             drops.count((bit<32>)(std.ingress_port ++ meta.drop_reason));
+            int_drops.apply(hdr, meta, std);
             mark_to_drop(std);
         }
         std.priority = meta.queue;

@@ -6,6 +6,29 @@
 #ifndef FABRIC_METADATA_P4
 #define FABRIC_METADATA_P4
 
+// What a report needs to know of the packet that it is about; a clone carries it.
+struct report_t {
+    bit<16> session;        // clone session; 0: no report
+    bit<16> md_bits;
+    bit<1>  dropped;
+    bit<1>  congested;
+    bit<1>  tracked;
+    bit<1>  intermediate;   // from a hop before the sink, which pushed its own already
+    bit<9>  ingress_port;
+    bit<16> egress_port;
+    bit<3>  queue;
+    bit<19> depth;
+    bit<48> ingress_time;   // us
+    bit<48> egress_time;    // us
+    drop_reason_t drop_reason;
+    bit<16> frame_len;      // bytes from Ethernet on, as the packet came in
+    bit<1>  stripped;       // the next four undo what the sink restored
+    bit<6>  dscp;
+    bit<8>  protocol;
+    bit<16> ip_len;
+    bit<16> tcp_checksum;
+}
+
 struct metadata_t {
     // Parser: the flow. IPv4 addresses are IPv4-mapped IPv6 addresses. Ports are 0 where there
     // are none (other protocols) or where not every packet of the flow has them (fragments).
@@ -20,6 +43,10 @@ struct metadata_t {
     bit<24>  dest_qp;       // 0 unless RoCEv2
     bit<16>  flow_port;     // src_port; 0 for RoCEv2, where it is entropy and names no flow
     bit<16>  trap_port;     // dst_port; for ICMP and ICMPv6 the message type
+    bit<16>  l4_len;        // TCP header and data, bytes
+    bit<16>  int_room;      // what looks like INT: bytes of the datagram or segment behind it
+    bit<16>  inner_src_port;   // ports behind INT and an added UDP header
+    bit<16>  inner_dst_port;
 
     // check
     role_t   role;
@@ -44,6 +71,24 @@ struct metadata_t {
     bit<1>   routed;        // rewrite the packet in egress
     bit<48>  new_src_mac;
     bit<48>  new_dst_mac;
+
+    // INT: recognise, watch
+    int_state_t int_state;
+    bit<16>  int_instructions;   // source: what every hop shall tell
+    bit<5>   int_hop_ml;         // source: words per hop
+    bit<8>   int_max_hops;
+    bit<16>  int_domain_id;
+    bit<16>  int_indicator;      // DSCP or UDP port that tells the next hops
+    bit<1>   int_by_port;
+
+    // INT in egress
+    bit<16>  ip_len;         // IP packet, bytes
+    bit<16>  int_grow;       // bytes that came into the packet, or 65536 less those that went
+    bit<32>  int_sum;        // 16-bit words that came, and complements of those that went
+    bit<1>   ecn_hit;        // ECN marked or dropped the packet here
+
+    @field_list(FIELD_LIST_REPORT)
+    report_t report;
 }
 
 #endif

@@ -6,14 +6,24 @@
 // a datagram take one path. IPv4 options and IPv6 extension headers end parsing. UDP port 4791 is
 // RoCEv2 only when the datagram has room for BTH and invariant CRC. A packet-out that bypasses the
 // pipeline is not looked into, so nothing can touch it.
+//
+// What has the shape of INT (type and version right, length plausible) is taken apart as INT, but is INT
+// only if int_recognise.p4 says so: no flow field follows from it here, and the deparser puts the same
+// bytes back.
 
 #ifndef FABRIC_PARSER_P4
 #define FABRIC_PARSER_P4
+
+// The first 36 bits of shim and INT-MD header: type and version.
+const bit<36> INT_SHAPE      = 0x100000002;
+const bit<36> INT_SHAPE_MASK = 0xf0000000f;
 
 parser FabricParser(packet_in packet,
                     out headers_t hdr,
                     inout metadata_t meta,
                     inout standard_metadata_t std) {
+    bit<8> int_words;
+
     state start {
         transition select(std.ingress_port) {
             CPU_PORT: parse_packet_out;
@@ -67,7 +77,7 @@ parser FabricParser(packet_in packet,
         transition select(hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset,
                           hdr.ipv4.protocol) {
             (5, 0, 0, PROTO_ICMP): parse_icmp;
-            (5, 0, 0, PROTO_TCP):  parse_tcp;
+            (5, 0, 0, PROTO_TCP):  parse_tcp4;
             (5, 0, 0, PROTO_UDP):  parse_udp;
             default:               accept;
         }
@@ -82,7 +92,7 @@ parser FabricParser(packet_in packet,
         meta.ttl = hdr.ipv6.hop_limit;
         transition select(hdr.ipv6.next_header) {
             PROTO_ICMPV6: parse_icmp;
-            PROTO_TCP:    parse_tcp;
+            PROTO_TCP:    parse_tcp6;
             PROTO_UDP:    parse_udp;
             default:      accept;
         }
@@ -94,12 +104,48 @@ parser FabricParser(packet_in packet,
         transition accept;
     }
 
+    state parse_tcp4 {
+        meta.l4_len = hdr.ipv4.total_len - 20;
+        transition parse_tcp;
+    }
+
+    state parse_tcp6 {
+        meta.l4_len = hdr.ipv6.payload_len;
+        transition parse_tcp;
+    }
+
     state parse_tcp {
         packet.extract(hdr.tcp);
         meta.src_port = hdr.tcp.src_port;
         meta.flow_port = hdr.tcp.src_port;
         meta.dst_port = hdr.tcp.dst_port;
         meta.trap_port = hdr.tcp.dst_port;
+        transition select(meta.l4_len) {
+            0 .. 35: accept;   // TCP 20 + INT 16
+            default: look_for_int_in_tcp;
+        }
+    }
+
+    state look_for_int_in_tcp {
+        transition select(packet.lookahead<bit<36>>()) {
+            INT_SHAPE &&& INT_SHAPE_MASK: size_int_in_tcp;
+            default:                      accept;
+        }
+    }
+
+    state size_int_in_tcp {
+        int_words = packet.lookahead<bit<16>>()[7:0];
+        meta.int_room = meta.l4_len - TCP_BYTES - 4 - ((bit<16>)int_words << 2);
+        transition select(int_words, meta.int_room) {
+            (INT_MD_WORDS .. INT_WORDS_MAX, 0 .. 0x7fff): parse_int_in_tcp;
+            default:                                      accept;
+        }
+    }
+
+    state parse_int_in_tcp {
+        packet.extract(hdr.int_shim);
+        packet.extract(hdr.int_md);
+        packet.extract(hdr.int_stack, (bit<32>)(int_words - INT_MD_WORDS) << 5);
         transition accept;
     }
 
@@ -109,11 +155,53 @@ parser FabricParser(packet_in packet,
         meta.flow_port = hdr.udp.src_port;
         meta.dst_port = hdr.udp.dst_port;
         meta.trap_port = hdr.udp.dst_port;
-        transition select(hdr.udp.dst_port, hdr.udp.length) {
-            (UDP_PORT_ROCEV2, 0 .. 23): accept;   // UDP 8 + BTH 12 + ICRC 4 = 24
-            (UDP_PORT_ROCEV2, _):       parse_bth;
-            default:                    accept;
+        transition select(hdr.udp.length) {
+            0 .. 23: accept;   // UDP 8 + INT 16, or UDP 8 + BTH 12 + ICRC 4
+            default: look_into_udp;
         }
+    }
+
+    state look_into_udp {
+        transition select(packet.lookahead<bit<36>>(), hdr.udp.dst_port) {
+            (INT_SHAPE &&& INT_SHAPE_MASK, _): size_int_in_udp;
+            (_, UDP_PORT_ROCEV2):              parse_bth;
+            default:                           accept;
+        }
+    }
+
+    state size_int_in_udp {
+        int_words = packet.lookahead<bit<16>>()[7:0];
+        meta.int_room = hdr.udp.length - UDP_BYTES - 4 - ((bit<16>)int_words << 2);
+        transition select(int_words, meta.int_room, hdr.udp.dst_port) {
+            (INT_MD_WORDS .. INT_WORDS_MAX, 0 .. 0x7fff, _): parse_int_in_udp;
+            (_, _, UDP_PORT_ROCEV2):                         parse_bth;
+            default:                                         accept;
+        }
+    }
+
+    state parse_int_in_udp {
+        packet.extract(hdr.int_shim);
+        packet.extract(hdr.int_md);
+        packet.extract(hdr.int_stack, (bit<32>)(int_words - INT_MD_WORDS) << 5);
+        transition select(hdr.int_shim.npt, hdr.int_shim.field, hdr.udp.dst_port, meta.int_room) {
+            (INT_NPT_IN_PLACE, _, UDP_PORT_ROCEV2, 16 .. 0x7fff): parse_bth_behind_int;
+            (INT_NPT_PORT, UDP_PORT_ROCEV2, _, 16 .. 0x7fff):     parse_bth_behind_int;
+            (INT_NPT_PROTOCOL, _, _, 4 .. 0x7fff):                look_at_inner_ports;
+            default:                                              accept;
+        }
+    }
+
+    state parse_bth_behind_int {
+        packet.extract(hdr.bth);
+        transition accept;
+    }
+
+    // TCP and UDP both begin with their ports.
+    state look_at_inner_ports {
+        bit<32> ports = packet.lookahead<bit<32>>();
+        meta.inner_src_port = ports[31:16];
+        meta.inner_dst_port = ports[15:0];
+        transition accept;
     }
 
     state parse_bth {

@@ -32,7 +32,7 @@ control Rewrite(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                 hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
             }
         }
-        if (std.egress_port == CPU_PORT) {
+        if (std.egress_port == CPU_PORT && !hdr.report_group.isValid()) {
             packet_in_header();
         }
     }

@@ -1,7 +1,8 @@
-//! What the data plane counted: how much crossed LA domains, how even the uplinks are, what was marked
+//! What the data plane counted, and what it tells by in-band telemetry ([`int`]): how much crossed LA domains, how even the uplinks are, what was marked
 //! and what was dropped, and why.
 
 mod counters;
+pub mod int;
 
 pub use counters::{Count, DropReason, Locality, SwitchCounters};
 
