@@ -74,6 +74,9 @@ control IntEvents(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 meta.report.md_bits = meta.report.md_bits | 1;
             }
             describe();
+            if (meta.int_stripped == 0) {
+                meta.report.frame_len = meta.report.frame_len + meta.int_grow;
+            }
             clone_preserving_field_list(CloneType.E2E, (bit<32>)meta.report.session,
                                         FIELD_LIST_REPORT);
         }

@@ -6,7 +6,7 @@
 // Writes: through int_source.p4, int_push.p4 and int_strip.p4, the INT headers; then the lengths and the
 // transport checksum. The checksum is updated by the difference (RFC 1624), so that a wrong one stays as
 // wrong as it was, and the sink's difference undoes the source's. A UDP checksum of 0 stays 0, one that
-// comes out as 0 is sent as 0xffff (RFC 768). Under an added UDP header the packet's own is not touched.
+// comes out as 0 is sent as 0xffff (RFC 768). At the sink, checksum.p4 does that. Under an added UDP header the packet's own is not touched.
 
 #ifndef FABRIC_INT_HOP_P4
 #define FABRIC_INT_HOP_P4
@@ -76,7 +76,8 @@ control IntHop(inout headers_t hdr, inout metadata_t meta, inout standard_metada
             }
             if (hdr.udp.isValid()) {
                 hdr.udp.length = hdr.udp.length + meta.int_grow;
-                if (hdr.udp.checksum != 0) {
+                meta.int_checksum = hdr.udp.checksum ^ 0xffff;
+                if (hdr.udp.checksum != 0 && meta.int_stripped == 0) {
                     checksum = hdr.udp.checksum;
                     update_checksum_field();
                     if (checksum == 0) {
@@ -85,9 +86,12 @@ control IntHop(inout headers_t hdr, inout metadata_t meta, inout standard_metada
                     hdr.udp.checksum = checksum;
                 }
             } else if (hdr.tcp.isValid()) {
-                checksum = hdr.tcp.checksum;
-                update_checksum_field();
-                hdr.tcp.checksum = checksum;
+                meta.int_checksum = hdr.tcp.checksum ^ 0xffff;
+                if (meta.int_stripped == 0) {
+                    checksum = hdr.tcp.checksum;
+                    update_checksum_field();
+                    hdr.tcp.checksum = checksum;
+                }
             }
         }
     }

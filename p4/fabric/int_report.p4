@@ -99,7 +99,7 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @hidden
-    action report_ports() {
+    action tell_ports() {
         hdr.report_ports.setValid();
         hdr.report_ports.ingress = (bit<16>)meta.report.ingress_port;
         hdr.report_ports.egress = meta.report.egress_port;
@@ -107,7 +107,7 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @hidden
-    action report_latency() {
+    action tell_latency() {
         hdr.report_latency.setValid();
         hdr.report_latency.ns = (bit<32>)((meta.report.egress_time - meta.report.ingress_time)
                                           * (bit<48>)NS_PER_US);
@@ -115,7 +115,7 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @hidden
-    action report_queue() {
+    action tell_queue() {
         hdr.report_queue.setValid();
         hdr.report_queue.id = (bit<8>)meta.report.queue;
         hdr.report_queue.depth = (bit<24>)meta.report.depth;
@@ -123,21 +123,21 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @hidden
-    action report_ingress_time() {
+    action tell_ingress_time() {
         hdr.report_ingress_time.setValid();
         hdr.report_ingress_time.ns = (bit<64>)meta.report.ingress_time * NS_PER_US;
         metadata = metadata + 2;
     }
 
     @hidden
-    action report_egress_time() {
+    action tell_egress_time() {
         hdr.report_egress_time.setValid();
         hdr.report_egress_time.ns = (bit<64>)meta.report.egress_time * NS_PER_US;
         metadata = metadata + 2;
     }
 
     @hidden
-    action report_drop() {
+    action tell_drop() {
         hdr.report_drop.setValid();
         hdr.report_drop.queue = (bit<8>)meta.report.queue;
         hdr.report_drop.reason = (bit<8>)meta.report.drop_reason;
@@ -177,12 +177,12 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
             }
 
             bit<16> bits = meta.report.md_bits;
-            if (bits[14:14] == 1) { report_ports(); }
-            if (bits[13:13] == 1) { report_latency(); }
-            if (bits[12:12] == 1) { report_queue(); }
-            if (bits[11:11] == 1) { report_ingress_time(); }
-            if (bits[10:10] == 1) { report_egress_time(); }
-            if (bits[0:0] == 1) { report_drop(); }
+            if (bits[14:14] == 1) { tell_ports(); }
+            if (bits[13:13] == 1) { tell_latency(); }
+            if (bits[12:12] == 1) { tell_queue(); }
+            if (bits[11:11] == 1) { tell_ingress_time(); }
+            if (bits[10:10] == 1) { tell_egress_time(); }
+            if (bits[0:0] == 1) { tell_drop(); }
 
             if (hdr.ipv4.isValid()) {
                 inner = hdr.ipv4.total_len;

@@ -48,9 +48,7 @@ control IntSource(inout headers_t hdr, inout metadata_t meta, in bit<16> mtu) {
     // A new UDP header: its source port spreads flows at routers that know nothing of INT.
     @hidden
     action udp_before_tcp() {
-        bit<16> entropy;
-        hash(entropy, HashAlgorithm.crc16, 16w0,
-             { meta.src_addr, meta.dst_addr, meta.src_port, meta.dst_port }, 17w0x10000);
+        bit<16> entropy = meta.src_addr[15:0] ^ meta.dst_addr[15:0] ^ meta.src_port ^ meta.dst_port;
         hdr.inner_tcp = hdr.tcp;
         hdr.tcp.setInvalid();
         hdr.udp.setValid();

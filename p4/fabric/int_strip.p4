@@ -4,14 +4,14 @@
 // Decides: a packet that says so (flag D) ends here, once it is reported, and counts as dropped with
 // reason int.
 // Writes: DSCP, UDP port or IP protocol from the shim; INT headers go. What is taken out is kept for the
-// report, which shows the packet as it came in here.
+// report, which shows the packet as it came in here. The transport checksum follows in checksum.p4, which
+// alone can sum up a stack of any length.
 
 #ifndef FABRIC_INT_STRIP_P4
 #define FABRIC_INT_STRIP_P4
 
 control IntStrip(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<16> bytes = 0;
-    bit<16> complement = 0;
 
     @hidden
     action keep() {
@@ -24,19 +24,12 @@ control IntStrip(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         meta.report.tcp_checksum = hdr.tcp.checksum;
     }
 
-    // What all INT bytes add to the checksum, complemented: that takes them out.
     @hidden
     action take_out() {
-        hash(complement, HashAlgorithm.csum16, 16w0,
-             { hdr.int_shim.type, hdr.int_shim.npt, hdr.int_shim.reserved, hdr.int_shim.length,
-               hdr.int_shim.field, hdr.int_md.version, hdr.int_md.discard, hdr.int_md.hops_exceeded,
-               hdr.int_md.mtu_exceeded, hdr.int_md.reserved, hdr.int_md.hop_ml,
-               hdr.int_md.remaining_hops, hdr.int_md.instructions, hdr.int_md.domain_id,
-               hdr.int_md.ds_instructions, hdr.int_md.ds_flags, hdr.int_stack.words },
-             17w0x10000);
         bytes = ((bit<16>)hdr.int_shim.length << 2) + 4;
         meta.int_grow = 0 - bytes;
-        meta.int_sum = (bit<32>)complement + (bit<32>)(bytes ^ 0xffff);
+        meta.int_sum = (bit<32>)(bytes ^ 0xffff);   // the length, as TCP's pseudo header has it
+        meta.int_stripped = 1;
         hdr.int_shim.setInvalid();
         hdr.int_md.setInvalid();
         hdr.int_stack.setInvalid();

@@ -21,7 +21,7 @@ struct report_t {
     bit<48> ingress_time;   // us
     bit<48> egress_time;    // us
     drop_reason_t drop_reason;
-    bit<16> frame_len;      // bytes from Ethernet on, as the packet came in
+    bit<16> frame_len;      // bytes from Ethernet on, of the packet as it is shown
     bit<1>  stripped;       // the next four undo what the sink restored
     bit<6>  dscp;
     bit<8>  protocol;
@@ -85,6 +85,9 @@ struct metadata_t {
     bit<16>  ip_len;         // IP packet, bytes
     bit<16>  int_grow;       // bytes that came into the packet, or 65536 less those that went
     bit<32>  int_sum;        // 16-bit words that came, and complements of those that went
+    bit<1>   int_stripped;   // INT went out: its bytes are still to be taken out of the checksum
+    bit<16>  int_checksum;   // then: complement of the transport checksum so far
+    bit<16>  int_complement; // then: complement of the sum of all INT bytes
     bit<1>   ecn_hit;        // ECN marked or dropped the packet here
 
     @field_list(FIELD_LIST_REPORT)

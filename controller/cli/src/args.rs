@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +11,7 @@ Examples:
   meridian check topologies/demo.yaml         is this topology sound?
   sudo meridian up topologies/demo.yaml --target mininet
   meridian status                             what is running, and how it is
+  meridian int watch                          paths and queues of flows, live
 
 Exit codes: 0 done, 1 failed while running, 2 wrong arguments, 3 wrong input,
 4 something is missing on this machine, 130 interrupted.";
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     Up(UpArgs),
     /// Show the switches, sessions, entries and ports of a running fabric.
     Status(StatusArgs),
+    /// Watch flows by in-band telemetry.
+    Int(IntArgs),
     /// Generate, show or import topologies.
     Topology(TopologyArgs),
 }
@@ -67,6 +71,10 @@ pub(crate) struct DemoArgs {
     /// Seed of everything that is drawn by chance; the same seed gives the same report.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Where telemetry reports go on, as UDP, if the topology's policy asks for them: `meridian int watch`
+    /// takes them there.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:32766")]
+    pub(crate) int_reports: SocketAddr,
     /// Folder that receives report.json, fabric.svg and throughput.svg.
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub(crate) report: PathBuf,
@@ -131,6 +139,10 @@ pub(crate) struct UpArgs {
     /// First TCP port (on 127.0.0.1) for the switches' P4Runtime servers.
     #[arg(long, value_name = "PORT", default_value_t = 9559)]
     pub(crate) grpc_base_port: u16,
+    /// Where telemetry reports go on, as UDP, that the policy sends to the controller: `meridian int watch`
+    /// takes them there.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:32766")]
+    pub(crate) int_reports: SocketAddr,
     /// Check and exit: that every NIC reaches every other (embedded, mininet), that the switches hold their
     /// entries (external).
     #[arg(long)]
@@ -157,6 +169,63 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     pub(crate) ports: bool,
     /// How to print the results.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Arguments of `meridian int`.
+#[derive(Debug, Args)]
+pub(crate) struct IntArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: IntCommand,
+}
+
+/// The subcommands of `meridian int`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum IntCommand {
+    /// Collect telemetry reports and show paths, latencies and queues of flows.
+    Watch(IntWatchArgs),
+}
+
+/// Arguments of `meridian int watch`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  meridian int watch                                   every flow that is reported
+  meridian int watch dst=10.0.1.2,qp=17 --topology topologies/int.yaml
+  meridian int watch all --listen 0.0.0.0:32766 --format json | jq .flows[].path
+  meridian int watch src=10.0.0.1,proto=tcp --seconds 10
+
+Reports reach it from switches whose policy names its address as `collector`, or from
+`meridian up --int-reports ADDRESS` where they go to the controller. It does not matter
+which switches send them: Telemetry Report v2.0 with INT-MD v2.1.")]
+pub(crate) struct IntWatchArgs {
+    /// Which flows: src=, dst=, proto=, sport=, dport=, qp=, separated by commas, or `all`.
+    #[arg(value_name = "FLOW", default_value = "all")]
+    pub(crate) flow: String,
+    /// UDP address to listen on.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:32766")]
+    pub(crate) listen: SocketAddr,
+    /// A topology file, for names of switches and for what tells of INT.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) topology: Option<PathBuf>,
+    /// DSCP that tells of INT [default: as in the topology, else 23].
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..64))]
+    pub(crate) dscp: Option<u8>,
+    /// UDP port that tells of INT.
+    #[arg(long)]
+    pub(crate) udp_port: Option<u16>,
+    /// Stop after this many reports.
+    #[arg(long, value_name = "REPORTS")]
+    pub(crate) count: Option<u64>,
+    /// Stop after this time.
+    #[arg(long)]
+    pub(crate) seconds: Option<u64>,
+    /// Milliseconds between updates.
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) interval_ms: u64,
+    /// How to print updates; JSON is one object a line.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
 }

@@ -1,7 +1,7 @@
 //! The `meridian` command: one fabric, from a topology file to forwarded packets.
 //!
 //! ```text
-//!  args ──> cmd::{demo, check, up, status, topology} ──> exit code
+//!  args ──> cmd::{demo, check, up, status, int, topology} ──> exit code
 //!                │
 //!                ├─ topology    reads and checks the file
 //!                ├─ lab         brings it up on a target
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Check(args) => cmd::check::run(&args),
         Command::Up(args) => cmd::up::run(&args),
         Command::Status(args) => cmd::status::run(&args),
+        Command::Int(args) => cmd::int::run(&args),
         Command::Topology(args) => cmd::topology::run(&args),
     };
     match outcome {

@@ -33,8 +33,8 @@ pub(super) fn address(address: IpAddr) -> u128 {
 
 /// Collects the entries of one switch.
 pub(super) struct Emitter<'t> {
-    topology: &'t Topology,
-    switch: SwitchId,
+    pub(super) topology: &'t Topology,
+    pub(super) switch: SwitchId,
     entries: Vec<AnyEntry>,
 }
 
@@ -60,7 +60,7 @@ impl<'t> Emitter<'t> {
         self.entries
     }
 
-    fn put<K, A>(&mut self, key: K, action: A)
+    pub(super) fn put<K, A>(&mut self, key: K, action: A)
     where
         AnyEntry: From<(K, A)>,
     {

@@ -7,6 +7,7 @@
 mod emit;
 mod groups;
 mod spread;
+pub mod telemetry;
 #[cfg(test)]
 mod tests;
 
@@ -275,6 +276,7 @@ impl Planner {
         emitter.domains();
         emitter.local(&view.down);
         emitter.remote(&spread);
+        emitter.telemetry(&self.options, &spread);
         for (flow, port) in pins {
             emitter.pin(flow, *port);
         }

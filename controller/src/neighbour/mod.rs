@@ -33,6 +33,8 @@ pub enum Reason {
     Acl,
     /// A neighbour's liveness packet.
     Liveness,
+    /// A telemetry report.
+    IntReport,
 }
 
 impl Reason {
@@ -53,6 +55,7 @@ impl Reason {
             Self::Ttl,
             Self::Acl,
             Self::Liveness,
+            Self::IntReport,
         ];
         all.into_iter().find(|reason| reason.number() == number)
     }

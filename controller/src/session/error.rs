@@ -29,6 +29,12 @@ pub enum SwitchError {
     /// The program lacks something that is asked for.
     #[error(transparent)]
     Program(#[from] p4runtime::info::Error),
+    /// What is to be written does not suit the program.
+    #[error(transparent)]
+    Entity(#[from] p4runtime::entry::Error),
+    /// There is no way to where telemetry reports are to go.
+    #[error("telemetry reports cannot be passed on: {0}")]
+    Reports(std::io::Error),
     /// The topology has no endpoint for it, or an endpoint no switch.
     #[error("{0}")]
     Mismatch(String),

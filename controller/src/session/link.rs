@@ -6,14 +6,17 @@ use super::error::SwitchError;
 use super::program::Program;
 use super::{Config, LIMIT};
 use crate::entries::{PacketInHeader, PacketOutHeader, ranks};
+use crate::intent;
 use crate::neighbour::{Reason, Responder};
 use crate::reconcile::{self, State};
 use p4runtime::client::{Config as SessionConfig, Session, Standing, Streams};
-use p4runtime::v1::{PacketIn, PacketOut};
+use p4runtime::v1::{PacketIn, PacketOut, Update};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
+use topology::Topology;
 
 /// Packets of a switch that the controller saw.
 #[derive(Debug, Default)]
@@ -29,13 +32,63 @@ pub(super) struct PacketCounts {
 pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     program: Arc<Program>,
-    config: Config,
+    setup: Arc<Setup>,
     session: Mutex<Result<Arc<Session>, String>>,
     desired: Mutex<Option<Arc<State>>>,
     responder: Responder,
     pub(super) packets: PacketCounts,
     /// Serves the session, and so holds it: it has to be stopped for the session to end.
     task: Mutex<Option<AbortHandle>>,
+}
+
+/// What all links have in common.
+#[derive(Debug)]
+pub(super) struct Setup {
+    config: Config,
+    /// Written behind the pipeline.
+    behind_pipeline: Vec<Update>,
+    /// Where telemetry reports go on.
+    reports: Option<UdpSocket>,
+}
+
+/// Ethernet, IPv4 and UDP in front of a report.
+const REPORT_AT: usize = 14 + 20 + 8;
+
+impl Setup {
+    pub(super) fn new(
+        config: Config,
+        topology: &Topology,
+        program: &Program,
+    ) -> Result<Self, SwitchError> {
+        let open = |to: SocketAddr| {
+            let any: IpAddr = match to {
+                SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            let socket = UdpSocket::bind((any, 0))?;
+            socket.set_nonblocking(true)?;
+            socket.connect(to)?;
+            Ok::<_, std::io::Error>(socket)
+        };
+        Ok(Self {
+            config,
+            behind_pipeline: intent::telemetry::resources(topology, &program.index)?,
+            reports: config
+                .reports_to
+                .map(open)
+                .transpose()
+                .map_err(SwitchError::Reports)?,
+        })
+    }
+
+    /// Sends a report on to the collector. It is UDP to the last: what nobody takes is lost.
+    fn pass_on(&self, frame: &[u8]) {
+        if let (Some(socket), Some(report)) = (&self.reports, frame.get(REPORT_AT..))
+            && let Err(error) = socket.send(report)
+        {
+            tracing::debug!(%error, "a telemetry report was not passed on");
+        }
+    }
 }
 
 impl Drop for Link {
@@ -57,13 +110,13 @@ impl Link {
     pub(super) async fn open(
         endpoint: Endpoint,
         program: Arc<Program>,
-        config: Config,
+        setup: Arc<Setup>,
         responder: Responder,
     ) -> Result<(Arc<Self>, bool), SwitchError> {
         let link = Arc::new(Self {
             endpoint,
             program,
-            config,
+            setup,
             session: Mutex::new(Err("not yet".to_owned())),
             desired: Mutex::new(None),
             responder,
@@ -79,7 +132,7 @@ impl Link {
                 serve(&weak, &session, streams).await;
                 drop(session);
                 let Some(link) = weak.upgrade() else { return };
-                if !link.config.reconnect {
+                if !link.setup.config.reconnect {
                     return;
                 }
                 drop(link);
@@ -96,13 +149,13 @@ impl Link {
             .dial()
             .await
             .map_err(SwitchError::Unreachable)?;
-        let config = SessionConfig::new(self.endpoint.device_id, self.config.election_id);
+        let config = SessionConfig::new(self.endpoint.device_id, self.setup.config.election_id);
         let (session, streams) = Session::open(channel, config).await?;
         let mut standing = session.standing();
         if let Standing::NoPrimary { highest } = standing {
             // A controller with a higher id was here and left: the role is free for that id.
             standing = session
-                .arbitrate(highest.max(self.config.election_id))
+                .arbitrate(highest.max(self.setup.config.election_id))
                 .await?;
         }
         if !standing.is_primary() {
@@ -116,6 +169,11 @@ impl Link {
         let pushed = session.pipeline_cookie().await? != Some(pipeline.cookie);
         if pushed {
             session.verify_and_commit(pipeline).await?;
+            if !self.setup.behind_pipeline.is_empty() {
+                session
+                    .write_all(self.setup.behind_pipeline.clone())
+                    .await?;
+            }
         }
         Ok((Arc::new(session), streams, pushed))
     }
@@ -153,6 +211,10 @@ impl Link {
         self.packets.received.fetch_add(1, Ordering::Relaxed);
         let header = PacketInHeader::decode(&packet.metadata).ok()?;
         let reason = Reason::from_number(header.reason)?;
+        if reason == Reason::IntReport {
+            self.setup.pass_on(&packet.payload);
+            return None;
+        }
         let payload = self
             .responder
             .answer(header.ingress_port, reason, &packet.payload)?;
@@ -196,11 +258,11 @@ async fn serve(link: &std::sync::Weak<Link>, session: &Session, mut streams: Str
 /// Connects again, with pauses that double, and brings the switch to what it should hold. `None` when the
 /// link is dropped meanwhile.
 async fn reconnect(weak: &std::sync::Weak<Link>) -> Option<(Arc<Session>, Streams)> {
-    let mut pause = weak.upgrade()?.config.first_pause;
+    let mut pause = weak.upgrade()?.setup.config.first_pause;
     loop {
         tokio::time::sleep(pause).await;
         let link = weak.upgrade()?;
-        pause = (pause * 2).min(link.config.longest_pause);
+        pause = (pause * 2).min(link.setup.config.longest_pause);
         let reason = match link.connect().await {
             Ok((session, streams, _)) => {
                 *lock(&link.session) = Ok(Arc::clone(&session));

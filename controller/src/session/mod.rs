@@ -19,9 +19,10 @@ use crate::desired::{Change, Desired};
 use crate::neighbour::Responder;
 use crate::reconcile::{self, State, Update};
 use crate::telemetry::{SwitchCounters, Telemetry};
-use link::Link;
+use link::{Link, Setup};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct Config {
     pub first_pause: Duration,
     /// Longest pause between attempts.
     pub longest_pause: Duration,
+    /// Where telemetry reports go on, as UDP datagrams, that switches send to the controller.
+    pub reports_to: Option<SocketAddr>,
 }
 
 impl Default for Config {
@@ -51,6 +54,7 @@ impl Default for Config {
             reconnect: true,
             first_pause: Duration::from_millis(100),
             longest_pause: Duration::from_secs(10),
+            reports_to: None,
         }
     }
 }
@@ -126,14 +130,21 @@ impl Controller {
         config: Config,
     ) -> Result<(Self, Connected), FleetError> {
         let endpoints = match_endpoints(&topology, endpoints)?;
+        let setup = Setup::new(config, &topology, &program).map_err(|error| FleetError {
+            what: "preparing",
+            switches: endpoints.len(),
+            failures: vec![("telemetry".to_owned(), error)],
+        })?;
+        let setup = Arc::new(setup);
         let tasks = endpoints.into_iter().map(|(switch, endpoint)| {
+            let setup = Arc::clone(&setup);
             let responder = Responder::new(&topology, switch.0);
             let program = Arc::clone(&program);
             let name = endpoint.name.clone();
             (
                 switch,
                 name,
-                Link::open(endpoint, program, config, responder),
+                Link::open(endpoint, program, setup, responder),
             )
         });
         let opened = all("connecting", tasks).await?;

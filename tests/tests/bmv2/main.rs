@@ -6,29 +6,45 @@
 #![allow(clippy::unwrap_used)]
 
 mod entries;
+#[allow(
+    dead_code,
+    reason = "the telemetry tests of the embedded switch use the rest"
+)]
+#[path = "../int/frames.rs"]
+mod frames;
+#[allow(
+    dead_code,
+    reason = "the telemetry tests of the embedded switch use the rest"
+)]
+#[path = "../int/model.rs"]
+mod model;
 mod packet;
 mod scenarios;
 mod switch;
+mod telemetry;
 mod thrift;
 mod wire;
 
 /// A test for each scenario, on the target of the module.
 macro_rules! scenarios {
-    ($target:expr, $reason:literal, $($scenario:ident)*) => {
+    ($target:expr, $reason:literal, $module:ident: $($scenario:ident)*) => {
         $(
             #[test]
             #[ignore = $reason]
             fn $scenario() {
                 let test = concat!(module_path!(), "::", stringify!($scenario));
-                crate::switch::isolated(test, $target, crate::scenarios::$scenario);
+                crate::switch::isolated(test, $target, $module::$scenario);
             }
         )*
     };
 }
 
 mod on_bmv2 {
+    use crate::{scenarios, telemetry};
+
     scenarios! {
         crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
+        scenarios:
         routes_ipv4_and_ipv6
         spreads_a_group_and_keeps_placed_flows
         punts_what_the_controller_wants_to_see
@@ -37,16 +53,31 @@ mod on_bmv2 {
         marks_by_queue_depth
         cnps_ride_the_control_queue
     }
+    scenarios! {
+        crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
+        telemetry:
+        measures_packets_by_dscp
+        measures_packets_by_udp_port
+    }
 }
 
 mod on_meridian_switch {
+    use crate::{scenarios, telemetry};
+
     scenarios! {
         crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",
+        scenarios:
         routes_ipv4_and_ipv6
         spreads_a_group_and_keeps_placed_flows
         punts_what_the_controller_wants_to_see
         sends_packet_outs_untouched_or_routed
         drops_and_counts_by_reason
         cnps_ride_the_control_queue
+    }
+    scenarios! {
+        crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",
+        telemetry:
+        measures_packets_by_dscp
+        measures_packets_by_udp_port
     }
 }

@@ -143,6 +143,18 @@ impl Switch {
         self.runtime.block_on(write).unwrap();
     }
 
+    /// Writes whatever there is to write.
+    pub(crate) fn write(&self, updates: Vec<p4runtime::v1::Update>) {
+        self.runtime
+            .block_on(self.session.write_all(updates))
+            .unwrap();
+    }
+
+    /// The program by names.
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
     fn read(&self, pattern: impl Into<Entity>) -> Vec<entity::Entity> {
         let read = self.session.read_all(vec![pattern.into()]);
         let entities = self.runtime.block_on(read).unwrap();

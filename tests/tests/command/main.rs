@@ -3,6 +3,7 @@
 
 mod demo;
 mod inputs;
+mod int;
 mod running;
 
 use std::process::{Command, Output};

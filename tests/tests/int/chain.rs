@@ -113,7 +113,8 @@ pub(crate) fn watch(indicator: Indicator, instructions: u16) -> Watch {
     }
 }
 
-pub(crate) const INDICATORS: [Indicator; 2] = [Indicator::Dscp(INT_DSCP), Indicator::Port(INT_PORT)];
+pub(crate) const INDICATORS: [Indicator; 2] =
+    [Indicator::Dscp(INT_DSCP), Indicator::Port(INT_PORT)];
 
 /// Frames of every kind that can be measured.
 pub(crate) fn kinds() -> Vec<Frame> {
@@ -156,7 +157,9 @@ fn every_kind_of_packet_leaves_as_it_came() {
 
 #[test]
 fn every_instruction_alone_and_all_together() {
-    let all = (0..16).map(|bit| 1 << bit).chain([0xff80, 0xff81, 0x9000, 0]);
+    let all = (0..16)
+        .map(|bit| 1 << bit)
+        .chain([0xff80, 0xff81, 0x9000, 0]);
     for instructions in all {
         for frame in [Frame::udp(b"0123456789"), Frame::roce(1, &[1; 64])] {
             let watch = watch(INDICATORS[0], instructions);
@@ -169,8 +172,20 @@ fn every_instruction_alone_and_all_together() {
 fn the_worked_example_of_the_specification() {
     // Section 6.1 and 6.3 of INT-MD v2.1: node ID and queue occupancy, two hops, eight at most.
     for (indicator, frame) in [
-        (INDICATORS[0], Frame { protocol: TCP, ..Frame::udp(b"data") }),
-        (INDICATORS[1], Frame { protocol: TCP, ..Frame::udp(b"data") }),
+        (
+            INDICATORS[0],
+            Frame {
+                protocol: TCP,
+                ..Frame::udp(b"data")
+            },
+        ),
+        (
+            INDICATORS[1],
+            Frame {
+                protocol: TCP,
+                ..Frame::udp(b"data")
+            },
+        ),
         (INDICATORS[1], Frame::udp(b"data")),
     ] {
         let watch = watch(indicator, 0x9000);
@@ -186,7 +201,9 @@ fn the_worked_example_of_the_specification() {
         assert_eq!(at_sink[shim..shim + 2], [0x10 | npt << 2, 7]);
         let md = [0x20, 0, 2, 6, 0x90, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(at_sink[shim + 4..shim + 16], md);
-        let stack = [0x01, 0x02, 0x03, 2, 0, 0, 0, 0, 0x01, 0x02, 0x03, 1, 0, 0, 0, 0];
+        let stack = [
+            0x01, 0x02, 0x03, 2, 0, 0, 0, 0, 0x01, 0x02, 0x03, 1, 0, 0, 0, 0,
+        ];
         assert_eq!(at_sink[shim + 16..shim + 32], stack);
     }
 }

@@ -90,7 +90,10 @@ fn the_share_of_marks_follows_the_law_at_nine_depths() {
         let error = (law * (1.0 - law) / f64::from(per_depth)).sqrt();
         let share = f64::from(marked) / f64::from(per_depth);
         println!("depth {depth}: {share:.4}, law {law:.4}, standard error {error:.4}");
-        assert!((share - law).abs() <= 3.0 * error, "depth {depth}: {share}, not {law}");
+        assert!(
+            (share - law).abs() <= 3.0 * error,
+            "depth {depth}: {share}, not {law}"
+        );
         assert_eq!(node.counted("queue_marks", 2 << 3), u64::from(marked));
     }
 }
@@ -121,7 +124,10 @@ fn not_ect_is_left_alone_or_dropped() {
             node.switch.ingress(1, &ect(NOT_ECT, false), 0);
         }
         // A drop in egress goes on with the next packet, which is not above kmin any more.
-        let out = node.switch.dequeue(2, 0).map(|packet| ecn_of(&packet.bytes));
+        let out = node
+            .switch
+            .dequeue(2, 0)
+            .map(|packet| ecn_of(&packet.bytes));
         assert_eq!(out, Some(NOT_ECT));
         let left = node.switch.queue_depth(2, 0) as u64;
         assert_eq!(left, if expected.is_some() { KMIN + 1 } else { KMIN });

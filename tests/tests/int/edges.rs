@@ -66,9 +66,13 @@ fn a_source_without_room_for_the_headers_does_not_measure() {
 #[test]
 fn domain_specific_words_and_reserved_bits_are_ones() {
     for indicator in INDICATORS {
-        for (instructions, extra, domain) in
-            [(0x9000, 3, 0xbeef), (0x9001, 1, 7), (0x907e, 0, 0), (0xffff, 12, 1), (0, 31, 9)]
-        {
+        for (instructions, extra, domain) in [
+            (0x9000, 3, 0xbeef),
+            (0x9001, 1, 7),
+            (0x907e, 0, 0),
+            (0xffff, 12, 1),
+            (0, 31, 9),
+        ] {
             let plain = watch(indicator, instructions);
             let watch = Watch {
                 hop_ml: plain.hop_ml + extra,
@@ -95,7 +99,10 @@ fn hop_ml_that_is_too_small_lets_the_packet_pass_as_it_came() {
 fn a_stack_that_would_outgrow_the_parser_is_left_alone() {
     // 64 words: two hops of 31, then no room for a third.
     let plain = watch(INDICATORS[0], 0xfc00);
-    let watch = Watch { hop_ml: 31, ..plain };
+    let watch = Watch {
+        hop_ml: 31,
+        ..plain
+    };
     Chain::new(5, watch).check(&Frame::udp(b"payload"), &watch);
 }
 
@@ -152,7 +159,10 @@ fn a_host_cannot_forge_telemetry() {
 #[test]
 fn what_only_looks_like_int_is_payload() {
     // The shape of INT without the indicator, and the indicator without the shape.
-    let inside = begin(&Frame::udp(b"payload").bytes(), &watch(INDICATORS[0], 0xfc00));
+    let inside = begin(
+        &Frame::udp(b"payload").bytes(),
+        &watch(INDICATORS[0], 0xfc00),
+    );
     let shaped = Frame::udp(&inside[42..]);
     let marked = Frame {
         tos: INT_DSCP << 2,

@@ -87,7 +87,9 @@ impl Frame {
     }
 
     fn transport(&self) -> Vec<u8> {
-        let mut bytes = [self.src_port, self.dst_port].map(u16::to_be_bytes).concat();
+        let mut bytes = [self.src_port, self.dst_port]
+            .map(u16::to_be_bytes)
+            .concat();
         if self.protocol == TCP {
             // Sequence number, acknowledgement, header length 5 words, ACK, window.
             bytes.extend([1, 2, 3, 4, 5, 6, 7, 8, 0x50, 0x10, 0x20, 0, 0, 0, 0, 0]);

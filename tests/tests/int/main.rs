@@ -12,3 +12,4 @@ mod model;
 mod node;
 mod properties;
 mod reports;
+mod scapy;

@@ -134,7 +134,11 @@ impl Parts {
         let at = if protocol == TCP { 16 } else { 6 };
         if protocol == TCP || self.transport[at..at + 2] != [0, 0] {
             self.transport[at..at + 2].fill(0);
-            let addresses = if self.v4() { &self.ip[12..20] } else { &self.ip[8..40] };
+            let addresses = if self.v4() {
+                &self.ip[12..20]
+            } else {
+                &self.ip[8..40]
+            };
             let pseudo = sum(addresses, u32::from(protocol) + u32::from(len));
             let mut checksum = !sum(&self.transport, pseudo.into());
             if checksum == 0 && protocol == UDP {

@@ -6,9 +6,7 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use softswitch::control::{
-    ActionCall, CloneSession, EntryAction, MatchField, Replica, TableEntry,
-};
+use softswitch::control::{ActionCall, CloneSession, EntryAction, MatchField, Replica, TableEntry};
 use softswitch::program::MatchKind;
 use softswitch::{Program, Switch, SwitchConfig, TableId, Value};
 
@@ -93,7 +91,10 @@ impl Node {
     }
 
     fn forwarding(&mut self) {
-        let mac = |mac: [u8; 6]| mac.iter().fold(0u128, |all, byte| all << 8 | u128::from(*byte));
+        let mac = |mac: [u8; 6]| {
+            mac.iter()
+                .fold(0u128, |all, byte| all << 8 | u128::from(*byte))
+        };
         for port in [1u128, 2, 3, COLLECTOR_PORT.into()] {
             let role = match port {
                 1 | 2 if self.setup.ends[port as usize - 1] == Next::Switch => "fabric_port",
@@ -105,8 +106,18 @@ impl Node {
             self.insert("nexthop", &[is(port)], "forward", &hop);
         }
         self.insert("station", &[is(mac(SWITCH_MAC))], "accept", &[]);
-        self.insert("route_v4", &[is(0), (0x0a00_0002, 32)], "route_nexthop", &[2]);
-        self.insert("route_v4", &[is(0), (0x0a00_0001, 32)], "route_nexthop", &[1]);
+        self.insert(
+            "route_v4",
+            &[is(0), (0x0a00_0002, 32)],
+            "route_nexthop",
+            &[2],
+        );
+        self.insert(
+            "route_v4",
+            &[is(0), (0x0a00_0001, 32)],
+            "route_nexthop",
+            &[1],
+        );
         let v6 = 0x2001_0db8 << 96;
         self.insert("route_v6", &[is(0), (v6 | 2, 128)], "route_nexthop", &[2]);
     }
@@ -116,7 +127,10 @@ impl Node {
         for (port, next) in [1u128, 2].into_iter().zip(self.setup.ends) {
             let (action, args) = match next {
                 Next::Switch => ("int_push", vec![node, self.setup.mtu.into()]),
-                Next::Host => ("int_strip", vec![u128::from(self.setup.reports) * COLLECTOR]),
+                Next::Host => (
+                    "int_strip",
+                    vec![u128::from(self.setup.reports) * COLLECTOR],
+                ),
             };
             self.insert("int_port", &[is(port)], action, &args);
         }
@@ -129,12 +143,21 @@ impl Node {
         if let Some(watch) = self.setup.watch {
             self.watch(&watch);
         }
-        let host = [0x02_0000_0009_09, 0x02_0000_0009_01];
+        let host = [0x0200_0000_0901, 0x0200_0000_0909];
         let args = [
-            0, node, 5, host[0], host[1], 0x0a00_0901, 0x0a00_0909, 40_001, 32_766,
+            0,
+            node,
+            5,
+            host[0],
+            host[1],
+            0x0a00_0901,
+            0x0a00_0909,
+            40_001,
+            32_766,
         ];
         self.insert("int_collector", &[is(COLLECTOR)], "send_report", &args);
         let session = CloneSession {
+            id: COLLECTOR as u32,
             replicas: vec![Replica {
                 port: COLLECTOR_PORT,
                 instance: 1,
@@ -142,9 +165,7 @@ impl Node {
             class_of_service: 0,
             packet_length: 0,
         };
-        self.switch
-            .clone_session_insert(COLLECTOR as u32, &session)
-            .unwrap();
+        self.switch.clone_insert(&session).unwrap();
     }
 
     fn watch(&mut self, watch: &Watch) {

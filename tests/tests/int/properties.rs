@@ -9,7 +9,12 @@ use crate::model::{Indicator, Watch, words_of};
 use crate::node::{INT_DSCP, INT_PORT};
 
 fn frames() -> impl Strategy<Value = Frame> {
-    let header = (any::<[bool; 3]>(), any::<u8>(), 10u8.., prop_oneof![Just(TCP), Just(UDP)]);
+    let header = (
+        any::<[bool; 3]>(),
+        any::<u8>(),
+        10u8..,
+        prop_oneof![Just(TCP), Just(UDP)],
+    );
     let ports = (any::<u16>(), prop_oneof![any::<u16>(), Just(4791)]);
     (header, ports, vec(any::<u8>(), 0..200)).prop_map(
         |(([v6, tagged, checksum], tos, ttl, protocol), (src_port, dst_port), payload)| Frame {
@@ -31,10 +36,7 @@ fn watches() -> impl Strategy<Value = Watch> {
         Just(Indicator::Dscp(INT_DSCP)),
         Just(Indicator::Port(INT_PORT))
     ];
-    let instructions = prop_oneof![
-        any::<u16>().prop_map(|bits| bits & 0xff81),
-        any::<u16>()
-    ];
+    let instructions = prop_oneof![any::<u16>().prop_map(|bits| bits & 0xff81), any::<u16>()];
     (indicator, instructions, 0u8..8, 0u8..6, any::<u16>()).prop_map(
         |(indicator, instructions, extra, max_hops, domain)| Watch {
             indicator,

@@ -22,16 +22,26 @@ pub(crate) fn opened(frame: &[u8]) -> Datagram {
     assert_eq!(frame[6..14], [2, 0, 0, 0, 9, 1, 8, 0]);
     let ip = &frame[14..34];
     assert_eq!((ip[0], ip[1], ip[9]), (0x45, 0, 17));
-    assert_eq!(usize::from(u16::from_be_bytes([ip[2], ip[3]])), frame.len() - 14);
+    assert_eq!(
+        usize::from(u16::from_be_bytes([ip[2], ip[3]])),
+        frame.len() - 14
+    );
     assert_eq!(ip[6..8], [0x40, 0], "don't fragment");
     assert_eq!(sum(ip, 0), 0xffff, "checksum of the report");
     assert_eq!(ip[12..20], [10, 0, 9, 1, 10, 0, 9, 9]);
     let udp = &frame[34..42];
     assert_eq!(udp[..4], [40_001u16, 32_766].map(u16::to_be_bytes).concat());
-    assert_eq!(usize::from(u16::from_be_bytes([udp[4], udp[5]])), frame.len() - 34);
+    assert_eq!(
+        usize::from(u16::from_be_bytes([udp[4], udp[5]])),
+        frame.len() - 34
+    );
     assert_eq!(udp[6..8], [0, 0], "no checksum");
     let datagram = Datagram::decode(&frame[42..]).unwrap();
-    assert_eq!(datagram.encode(), frame[42..], "written again, it is the same");
+    assert_eq!(
+        datagram.encode(),
+        frame[42..],
+        "written again, it is the same"
+    );
     datagram
 }
 
@@ -149,7 +159,12 @@ fn sequence_numbers_count_every_report_of_a_node() {
 fn drops_are_reported_with_their_reason() {
     let mut node = Node::new(Setup::new(NODE, [Next::Host, Next::Host]));
     for reason in [5, 8] {
-        node.insert("int_drop_report", &[is(reason)], "report_drop", &[COLLECTOR]);
+        node.insert(
+            "int_drop_report",
+            &[is(reason)],
+            "report_drop",
+            &[COLLECTOR],
+        );
     }
     let denied = [ANY, ANY, ANY, ANY, ANY, (6666, 0xffff), ANY];
     node.insert("acl", &denied, "deny", &[]);
@@ -199,10 +214,18 @@ fn burst(node: &mut Node, frame: &[u8], count: usize) -> Vec<(u16, Vec<u8>)> {
 #[test]
 fn a_queue_above_its_threshold_is_reported() {
     let mut node = Node::new(Setup::new(NODE, [Next::Host, Next::Switch]));
-    node.insert("int_queue_report", &[is(2), is(0)], "report_queue", &[5, 0, COLLECTOR]);
+    node.insert(
+        "int_queue_report",
+        &[is(2), is(0)],
+        "report_queue",
+        &[5, 0, COLLECTOR],
+    );
     let frame = Frame::udp(b"payload").bytes();
     let out = burst(&mut node, &frame, 10);
-    let reports: Vec<_> = out.iter().filter(|(port, _)| *port == COLLECTOR_PORT).collect();
+    let reports: Vec<_> = out
+        .iter()
+        .filter(|(port, _)| *port == COLLECTOR_PORT)
+        .collect();
     // Ten packets leave 9, 8, 7, 6 behind them, then 5 and fewer.
     assert_eq!(reports.len(), 4);
     for (number, (_, frame)) in (0..).zip(reports) {
@@ -222,9 +245,17 @@ fn a_congested_transit_reports_what_a_measured_packet_carries() {
     let mut chain = Chain::new(3, watch);
     let carried = chain.send(&Frame::udp(b"payload").bytes()).frames[0].clone();
     let mut node = Node::new(Setup::new(NODE + 2, [Next::Switch, Next::Switch]));
-    node.insert("int_queue_report", &[is(2), is(0)], "report_queue", &[0, 0, COLLECTOR]);
+    node.insert(
+        "int_queue_report",
+        &[is(2), is(0)],
+        "report_queue",
+        &[0, 0, COLLECTOR],
+    );
     let out = burst(&mut node, &carried, 2);
-    let report = out.iter().find(|(port, _)| *port == COLLECTOR_PORT).unwrap();
+    let report = out
+        .iter()
+        .find(|(port, _)| *port == COLLECTOR_PORT)
+        .unwrap();
     let datagram = opened(&report.1);
     let report = only(&datagram);
     assert!(report.congested && report.tracked && report.intermediate);
@@ -233,7 +264,13 @@ fn a_congested_transit_reports_what_a_measured_packet_carries() {
     assert_eq!(seen[0].kind, Kind::Queue);
     assert_eq!(seen[0].flow.dst_port, 5_001);
     let shown = packet::Shown::of(shown(report), &config().indicators).unwrap();
-    let nodes: Vec<_> = shown.stack.unwrap().hops.iter().map(|hop| hop.node).collect();
+    let nodes: Vec<_> = shown
+        .stack
+        .unwrap()
+        .hops
+        .iter()
+        .map(|hop| hop.node)
+        .collect();
     assert_eq!(nodes, [Some(NODE + 1), Some(NODE + 2)]);
 }
 
@@ -242,14 +279,22 @@ fn marks_and_ecn_drops_are_reported_if_asked_for() {
     for (tos, asked) in [(2u8, 1), (0, 1), (2, 0)] {
         let mut node = Node::new(Setup::new(NODE, [Next::Host, Next::Switch]));
         let never = 0x7ffff;
-        node.insert("int_queue_report", &[is(2), is(0)], "report_queue", &[never, asked, COLLECTOR]);
+        node.insert(
+            "int_queue_report",
+            &[is(2), is(0)],
+            "report_queue",
+            &[never, asked, COLLECTOR],
+        );
         node.insert("ecn_profile", &[is(2), is(0)], "ecn_mark", &[2, 2, 0, 1]);
         let frame = Frame {
             tos,
             ..Frame::udp(b"payload")
         };
         let out = burst(&mut node, &frame.bytes(), 6);
-        let reports: Vec<_> = out.iter().filter(|(port, _)| *port == COLLECTOR_PORT).collect();
+        let reports: Vec<_> = out
+            .iter()
+            .filter(|(port, _)| *port == COLLECTOR_PORT)
+            .collect();
         // 5, 4 and 3 are above 2.
         assert_eq!(reports.len(), if asked == 1 { 3 } else { 0 });
         for (_, frame) in reports {
@@ -271,7 +316,9 @@ fn reports_are_limited_in_rate() {
     setup.watch = Some(watch);
     let mut node = Node::new(setup);
     let meters = PROGRAM.meters();
-    let at = meters.iter().position(|meter| meter.name.ends_with("int_report_meter"));
+    let at = meters
+        .iter()
+        .position(|meter| meter.name.ends_with("int_report_meter"));
     let limit = MeterConfig {
         cir: 100,
         cburst: 10,
@@ -306,6 +353,7 @@ fn a_collector_behind_the_controller_gets_packet_ins() {
     setup.watch = Some(watch);
     let mut node = Node::new(setup);
     let session = softswitch::control::CloneSession {
+        id: COLLECTOR as u32,
         replicas: vec![softswitch::control::Replica {
             port: 510,
             instance: 1,
@@ -313,7 +361,7 @@ fn a_collector_behind_the_controller_gets_packet_ins() {
         class_of_service: 0,
         packet_length: 0,
     };
-    node.switch.clone_session_modify(COLLECTOR as u32, &session).unwrap();
+    node.switch.clone_modify(&session).unwrap();
     let out = node.pass(1, &Frame::udp(&[1; 500]).bytes(), 1_000, 2_000);
     let packet_in = &out.iter().find(|(port, _)| *port == 510).unwrap().1;
     // Ingress port 1 in nine bits, then reason 7 (INT report).

@@ -59,6 +59,7 @@ mod fault;
 mod finish;
 mod ids;
 pub mod import;
+mod int_policy;
 mod model;
 mod naming;
 mod parts;
@@ -75,6 +76,9 @@ pub use fault::Fault;
 pub use ids::{
     BuildingId, End, HostId, LaId, LinkId, NicId, NicPortRef, Node, PodId, PortRef, ScaleUpId,
     SegmentId, SwitchId,
+};
+pub use int_policy::{
+    INT_INSTRUCTIONS, INT_STACK_WORDS, IntIndicator, IntPolicy, IntReports, IntWatch, int_words,
 };
 pub use model::{
     Building, Host, La, Link, MAX_PORT, Neighbour, Nic, NicPort, Pod, Port, Segment, Switch, Tier,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::int_policy::IntPolicy;
 use crate::model::Tier;
 
 /// ECN marking for ports of one speed. Depths in bytes of one queue; the controller converts them
@@ -35,6 +36,8 @@ pub struct Policy {
     pub queues: BTreeMap<u8, u8>,
     /// Hash seeds by tier; different, so that tiers do not polarise.
     pub seeds: TierSeeds,
+    /// In-band telemetry; `None`: nothing is measured or reported.
+    pub int: Option<IntPolicy>,
 }
 
 /// ECMP hash seeds by tier.
@@ -100,6 +103,7 @@ impl Default for Policy {
             dscp: [(0, 0), (ROCE_DSCP, 3), (CNP_DSCP, 6)].into(),
             queues: [(0, 0), (3, 3), (6, 7)].into(),
             seeds: TierSeeds::default(),
+            int: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::addressing;
 use crate::ids::{HostId, LaId, NicId, ScaleUpId, SwitchId};
+use crate::int_policy::{INT_INSTRUCTIONS, IntIndicator, IntPolicy};
 use crate::model::{Nic, Port, Topology};
 use crate::policy::Policy;
 use crate::units::{format_delay, format_probability, format_size, format_speed};
@@ -296,6 +297,58 @@ fn write_policy(policy: &Policy, out: &mut String) -> fmt::Result {
         out,
         "  seeds: {{leaf: {}, spine: {}, core: {}}}",
         seeds.leaf, seeds.spine, seeds.core
+    )?;
+    policy
+        .int
+        .as_ref()
+        .map_or(Ok(()), |int| write_int(int, out))
+}
+
+fn write_int(int: &IntPolicy, out: &mut String) -> fmt::Result {
+    writeln!(out, "  int:")?;
+    match int.indicator {
+        IntIndicator::Dscp(dscp) => writeln!(out, "    dscp: {dscp}")?,
+        IntIndicator::UdpPort(port) => writeln!(out, "    udp_port: {port}")?,
+    }
+    writeln!(out, "    domain: {}", int.domain)?;
+    let asked = INT_INSTRUCTIONS
+        .iter()
+        .filter(|(_, bit)| int.instructions & bit != 0);
+    let names: Vec<&str> = asked.map(|(name, _)| *name).collect();
+    writeln!(out, "    instructions: [{}]", names.join(", "))?;
+    writeln!(out, "    max_hops: {}", int.max_hops)?;
+    if let Some(collector) = int.collector {
+        writeln!(out, "    collector: '{collector}'")?;
+    }
+    if !int.watch.is_empty() {
+        writeln!(out, "    watch:")?;
+    }
+    for watch in &int.watch {
+        let mut fields = Vec::new();
+        fields.extend(watch.src.map(|prefix| format!("src: '{prefix}'")));
+        fields.extend(watch.dst.map(|prefix| format!("dst: '{prefix}'")));
+        let protocol = watch
+            .protocol
+            .map(|protocol| if protocol == 6 { "tcp" } else { "udp" });
+        fields.extend(protocol.map(|name| format!("protocol: {name}")));
+        fields.extend(watch.src_port.map(|port| format!("src_port: {port}")));
+        fields.extend(watch.dst_port.map(|port| format!("dst_port: {port}")));
+        fields.extend(watch.dest_qp.map(|qp| format!("qp: {qp}")));
+        fields.push(format!("one_in: {}", watch.one_in));
+        writeln!(out, "      - {{{}}}", fields.join(", "))?;
+    }
+    let reports = int.reports;
+    let queue = reports
+        .queue
+        .map(|depth| format!(", queue: {}", format_size(depth)));
+    writeln!(
+        out,
+        "    reports: {{paths: {}, drops: {}, marks: {}, rate: {}{}}}",
+        reports.paths,
+        reports.drops,
+        reports.marks,
+        reports.rate,
+        queue.unwrap_or_default()
     )
 }
 

@@ -4,6 +4,7 @@ mod bring_up;
 pub(crate) mod check;
 pub(crate) mod demo;
 mod import;
+pub(crate) mod int;
 mod reach;
 mod show;
 pub(crate) mod status;

@@ -53,7 +53,11 @@ impl Series {
         let Some(value) = value.map(u64::from) else {
             return;
         };
-        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.min = if self.count == 0 {
+            value
+        } else {
+            self.min.min(value)
+        };
         self.max = self.max.max(value);
         self.last = value;
         self.sum += u128::from(value);
@@ -290,7 +294,10 @@ impl Collector {
         let kind = if report.dropped {
             let reason = report.own.as_ref().and_then(|own| own.metadata.drop);
             let reason = reason.map(|(_, reason)| reason);
-            *state.drops.entry((node, reason.unwrap_or(u8::MAX))).or_default() += 1;
+            *state
+                .drops
+                .entry((node, reason.unwrap_or(u8::MAX)))
+                .or_default() += 1;
             Kind::Drop(reason)
         } else if report.tracked && !report.intermediate {
             Kind::Path {
@@ -334,6 +341,7 @@ impl Collector {
     #[must_use]
     pub fn senders(&self) -> BTreeMap<(u32, u8), Counts> {
         let all = self.sequences.iter();
-        all.map(|(&sender, sequence)| (sender, sequence.counts())).collect()
+        all.map(|(&sender, sequence)| (sender, sequence.counts()))
+            .collect()
     }
 }

@@ -74,8 +74,10 @@ impl FlowFilter {
 
 /// A flow that cannot be understood.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{part:?} in a flow: {why}; write a flow as \
-    'src=10.0.0.1,dst=10.0.1.2,proto=udp,sport=50000,dport=4791,qp=17', each part optional, or 'all'")]
+#[error(
+    "{part:?} in a flow: {why}; write a flow as \
+    'src=10.0.0.1,dst=10.0.1.2,proto=udp,sport=50000,dport=4791,qp=17', each part optional, or 'all'"
+)]
 pub struct FlowError {
     /// What is wrong.
     pub part: String,

@@ -53,7 +53,10 @@ pub fn bytes_of(bit: u8) -> usize {
 /// Bytes that a bitmap stands for.
 #[must_use]
 pub fn bytes_of_all(bitmap: u16) -> usize {
-    (0..16).filter(|&bit| is_set(bitmap, bit)).map(bytes_of).sum()
+    (0..16)
+        .filter(|&bit| is_set(bitmap, bit))
+        .map(bytes_of)
+        .sum()
 }
 
 /// Where metadata stands.
@@ -152,7 +155,11 @@ impl Metadata {
                 u32::from_be_bytes([queue, reason, 0, 0])
             }
         };
-        let last = if is_set(bitmap, 15) { &last.to_be_bytes()[..] } else { &[] };
+        let last = if is_set(bitmap, 15) {
+            &last.to_be_bytes()[..]
+        } else {
+            &[]
+        };
         match place {
             Place::Stack => [&bytes, &self.domain_specific, last].concat(),
             Place::Report => [&bytes, last, &self.domain_specific].concat(),

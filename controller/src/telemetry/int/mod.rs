@@ -15,6 +15,8 @@ pub mod packet;
 pub mod report;
 pub mod sequence;
 pub mod stack;
+#[cfg(test)]
+mod tests;
 
 use thiserror::Error;
 
@@ -61,5 +63,7 @@ fn split<'b>(
 
 /// Big-endian number of up to 8 bytes.
 fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }

@@ -52,7 +52,11 @@ impl Shown {
         let (ports, _) = split(transport, 4, "ports")?;
         shown.flow.src_port = number(&ports[..2]) as u16;
         shown.flow.dst_port = number(&ports[2..]) as u16;
-        let header = if protocol == TCP { TCP_BYTES } else { UDP_BYTES };
+        let header = if protocol == TCP {
+            TCP_BYTES
+        } else {
+            UDP_BYTES
+        };
         let Some(mut payload) = transport.get(header..) else {
             return Ok(shown);
         };
@@ -72,7 +76,9 @@ impl Shown {
             }
             shown.stack = Some(stack);
         }
-        if shown.flow.protocol == UDP && shown.flow.dst_port == ROCE && payload.len() >= SHIM_BYTES * 2
+        if shown.flow.protocol == UDP
+            && shown.flow.dst_port == ROCE
+            && payload.len() >= SHIM_BYTES * 2
         {
             shown.flow.dest_qp = Some(number(&payload[5..8]) as u32);
         }

@@ -171,7 +171,12 @@ impl Report {
         }
         let (in_type, inner) = self.inner.encode();
         body.extend(inner);
-        let flags = [self.dropped, self.congested, self.tracked, self.intermediate];
+        let flags = [
+            self.dropped,
+            self.congested,
+            self.tracked,
+            self.intermediate,
+        ];
         let flags = flags.iter().fold(0, |all, flag| all << 1 | u8::from(*flag)) << 4;
         let length = (body.len() / 4).min(TO_THE_END.into()) as u8;
         let rep_type = u8::from(self.own.is_some());
@@ -188,7 +193,9 @@ impl Own {
         let word = |at: usize| number(&fixed[at..at + 2]) as u16;
         let bits = word(0);
         let Some(domain_specific) = metadata.len().checked_sub(bytes_of_all(bits)) else {
-            return Err(Malformed::Contradiction("MD Length is less than RepMdBits announce"));
+            return Err(Malformed::Contradiction(
+                "MD Length is less than RepMdBits announce",
+            ));
         };
         let own = Own {
             bits,

@@ -64,7 +64,11 @@ impl Stack {
             expected,
         };
         if shim[0] >> 4 != 1 {
-            return Err(unknown("type of the INT header", shim[0] >> 4, "1 (INT-MD)"));
+            return Err(unknown(
+                "type of the INT header",
+                shim[0] >> 4,
+                "1 (INT-MD)",
+            ));
         }
         let next = match shim[0] >> 2 & 3 {
             0 => Next::InPlace { dscp: shim[3] >> 2 },
@@ -139,7 +143,12 @@ impl Stack {
             | u8::from(self.hops_exceeded) << 2
             | u8::from(self.mtu_exceeded) << 1;
         bytes.extend([2 << 4 | flags, 0, self.hop_ml, self.remaining_hops]);
-        let words = [self.instructions, self.domain_id, self.ds_instructions, self.ds_flags];
+        let words = [
+            self.instructions,
+            self.domain_id,
+            self.ds_instructions,
+            self.ds_flags,
+        ];
         bytes.extend(words.map(u16::to_be_bytes).concat());
         bytes.extend(stack);
         bytes

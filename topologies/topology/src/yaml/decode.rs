@@ -163,7 +163,7 @@ fn field_help(name: &str, what: &str, known: &[&str]) -> String {
     }
 }
 
-fn text_of<'n>(node: &'n Node<'_>) -> Option<&'n str> {
+pub(crate) fn text_of<'n>(node: &'n Node<'_>) -> Option<&'n str> {
     match &node.kind {
         Kind::Scalar(text, _) => Some(text),
         _ => None,

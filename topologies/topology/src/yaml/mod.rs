@@ -6,6 +6,7 @@ mod decode;
 mod doc;
 mod host_doc;
 mod index;
+mod int_doc;
 mod places;
 mod policy_doc;
 mod report;

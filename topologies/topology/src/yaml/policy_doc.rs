@@ -13,7 +13,15 @@ const MAX_QUEUE: u64 = 4_000_000_000;
 
 /// Changes `policy`, which has the defaults, to what the file says.
 pub(super) fn decode(node: &Node<'_>, policy: &mut Policy, findings: &mut Findings) {
-    let known = &["mtu", "queue_depth", "ecn", "dscp", "queues", "seeds"];
+    let known = &[
+        "mtu",
+        "queue_depth",
+        "ecn",
+        "dscp",
+        "queues",
+        "seeds",
+        "int",
+    ];
     let Some(fields) = Fields::of(node, "`policy`", known, findings) else {
         return;
     };
@@ -61,6 +69,10 @@ pub(super) fn decode(node: &Node<'_>, policy: &mut Policy, findings: &mut Findin
         policy.seeds.core = fields
             .opt("core", findings, decode::number)
             .unwrap_or(current.core);
+    }
+    // After the classes: INT's DSCP must not be one of theirs.
+    if let Some(int) = fields.get("int") {
+        super::int_doc::decode(int, policy, findings);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The demo's fabric: an emulator, its P4Runtime servers, and a controller with a
 //! session to each.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -46,7 +47,11 @@ pub(super) struct Bed {
 
 impl Bed {
     /// Brings the fabric up: switches, servers, sessions, pipeline, entries.
-    pub(super) async fn bring_up(topology: Arc<Topology>, seed: u64) -> Result<Self, Failure> {
+    pub(super) async fn bring_up(
+        topology: Arc<Topology>,
+        seed: u64,
+        reports_to: Option<SocketAddr>,
+    ) -> Result<Self, Failure> {
         let begun = Instant::now();
         let mut emulator = Emulator::new(&topology, EmulatorConfig::new(&topology, seed));
         let fabric = emulator.serve(topology.name());
@@ -55,7 +60,10 @@ impl Bed {
             Arc::clone(&topology),
             program,
             fabric.switches.iter().map(endpoint).collect(),
-            Config::default(),
+            Config {
+                reports_to,
+                ..Config::default()
+            },
         )
         .await
         .map_err(Failure::run)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         .build()
         .map_err(Failure::run)?;
     let progress = Progress::new(false);
-    let outcome = runtime.block_on(demo(&topology, &job, args.seed, &progress));
+    let outcome = runtime.block_on(demo(&topology, &job, args, &progress));
     progress.finish();
     let (report, outcomes) = outcome?;
     let (panels, throughput) = outcomes
@@ -75,9 +75,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
 async fn demo(
     topology: &Arc<Topology>,
     job: &Job,
-    seed: u64,
+    args: &DemoArgs,
     progress: &Progress,
 ) -> Result<(DemoReport, Vec<Outcome>), Failure> {
+    let seed = args.seed;
+    let reports_to = topology.policy().int.is_some().then_some(args.int_reports);
     let place = |strategy| {
         place_job(topology, job, &Default::default(), strategy)
             .map_err(|error| Failure::Input(format!("error: {error}")))
@@ -93,7 +95,7 @@ async fn demo(
     }
     let count = topology.switches().len();
     progress.stage(format!("bringing up {count} switches"));
-    let mut bed = Bed::bring_up(Arc::clone(topology), seed).await?;
+    let mut bed = Bed::bring_up(Arc::clone(topology), seed, reports_to).await?;
     let bytes = job.collective.bytes_per_rank;
 
     progress.stage("run 1 of 3: ranks as they come, plain ECMP");

@@ -34,7 +34,12 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
         .serve_tcp(topology.name(), args.grpc_base_port)
         .await
         .map_err(Failure::run)?;
-    let start = Live::start(topology.clone(), fabric.switches.clone(), "embedded");
+    let start = Live::start(
+        topology.clone(),
+        fabric.switches.clone(),
+        "embedded",
+        args.int_reports,
+    );
     let live = stop.unless(start).await?;
     progress.stage("checking that every NIC reaches every other");
     let reach = reach::probe(&mut emulator, &topology);

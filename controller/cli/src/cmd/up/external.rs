@@ -29,7 +29,13 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
         let fabric = external::bring_up(&topology, &args.switches, ANSWER)
             .await
             .map_err(Failure::run)?;
-        Live::start(topology.clone(), fabric.switches.clone(), "external").await
+        Live::start(
+            topology.clone(),
+            fabric.switches.clone(),
+            "external",
+            args.int_reports,
+        )
+        .await
     };
     let live = stop.unless(start).await;
     progress.finish();

@@ -1,6 +1,7 @@
 //! A running fabric under control: sessions, desired state, status, drift.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -65,12 +66,17 @@ impl Live {
         topology: Arc<Topology>,
         switches: Vec<SwitchEndpoint>,
         target: &'static str,
+        reports_to: SocketAddr,
     ) -> Result<Self, Failure> {
         let begun = Instant::now();
         let program = Arc::new(Program::fabric().map_err(Failure::run)?);
         let endpoints: Vec<Endpoint> = switches.iter().map(bring_up::endpoint).collect();
+        let config = Config {
+            reports_to: topology.policy().int.is_some().then_some(reports_to),
+            ..Config::default()
+        };
         let (controller, connected) =
-            Controller::connect(Arc::clone(&topology), program, endpoints, Config::default())
+            Controller::connect(Arc::clone(&topology), program, endpoints, config)
                 .await
                 .map_err(Failure::run)?;
         let planner = Planner::new(Arc::clone(&topology), Options::default());

@@ -54,7 +54,13 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
     let lab = stop.unless(bring_up(plan, &progress)).await?;
     let work = async {
         progress.stage("connecting to the switches");
-        let live = Live::start(topology.clone(), lab.endpoints(), "mininet").await?;
+        let live = Live::start(
+            topology.clone(),
+            lab.endpoints(),
+            "mininet",
+            args.int_reports,
+        )
+        .await?;
         if args.once || !args.exec.is_empty() {
             return finish(args, &lab, &live, &progress).await;
         }
