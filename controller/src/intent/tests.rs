@@ -310,3 +310,84 @@ fn routes_of_a_hundred_thousand_gpus_take_seconds() {
     assert!(view.routes.destinations() >= planner.topology().las().len());
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
+
+/// A fabric of two tiers whose policy measures RoCEv2.
+fn measured(collector: Option<std::net::SocketAddrV4>) -> Planner {
+    let text = generate(&Clos::default()).unwrap().to_yaml();
+    let (head, _) = text.split_once("policy:").unwrap();
+    let int = "policy:\n  int:\n    watch: [{protocol: roce, one_in: 64}]\n    \
+               reports: {drops: true, queue: 1MB, marks: true, rate: 100}\n";
+    let collector = collector.map_or_else(String::new, |to| format!("    collector: {to}\n"));
+    let topology = Topology::parse("measured", &(head.to_owned() + int + &collector)).unwrap();
+    Planner::new(Arc::new(topology), Options::default())
+}
+
+#[test]
+fn telemetry_pushes_between_switches_strips_at_nics_and_watches_at_leaves() {
+    use crate::entries::{IntCollectorAction, IntPortAction};
+    let planner = measured(None);
+    let topology = planner.topology();
+    let intent = plan(&planner, &LinkSet::none());
+    assert!(intent.states(topology).is_ok());
+    for switch in topology.switch_ids() {
+        let leaf = topology[switch].tier == Tier::Leaf;
+        let (mut pushes, mut strips, mut watched, mut reasons) = (0, 0, 0, 0);
+        for entry in &intent.switches[switch.index()] {
+            match entry {
+                AnyEntry::IntPort(_, IntPortAction::IntPush { node, ip_mtu }) => {
+                    assert_eq!(u64::from(*node), topology[switch].device_id);
+                    // 24 bytes, and four words for each of eight hops.
+                    assert_eq!(u32::from(*ip_mtu), topology.policy().mtu + 24 + 8 * 16);
+                    pushes += 1;
+                }
+                AnyEntry::IntPort(_, IntPortAction::IntStrip { session }) => {
+                    assert_eq!(*session, 510);
+                    strips += 1;
+                }
+                AnyEntry::IntWatchlist(..) => watched += 1,
+                AnyEntry::IntDropReport(..) => reasons += 1,
+                AnyEntry::IntCollector(key, IntCollectorAction::SendReport { .. }) => {
+                    assert_eq!(key.session, 510);
+                }
+                _ => {}
+            }
+        }
+        let nics = topology
+            .neighbours(switch)
+            .filter(|n| matches!(n.far, topology::End::Nic(_)))
+            .count();
+        assert_eq!(strips, nics);
+        assert_eq!(pushes, topology.neighbours(switch).count() - nics);
+        assert_eq!((watched, reasons), (usize::from(leaf), 16));
+    }
+}
+
+#[test]
+fn reports_to_a_nic_leave_by_the_port_that_leads_there_and_follow_the_routes() {
+    let plain = generate(&Clos::default()).unwrap();
+    let nic = &plain[topology::NicId(0)];
+    let to = std::net::SocketAddrV4::new(nic.v4, 32766);
+    let planner = measured(Some(to));
+    let topology = planner.topology();
+    let home = nic.ports().next().unwrap().leaf;
+    let session_of = |intent: &Intent, switch: SwitchId| {
+        let found = intent.switches[switch.index()]
+            .iter()
+            .find_map(|entry| match entry {
+                AnyEntry::IntCollector(key, _) => Some(key.session),
+                _ => None,
+            });
+        found.unwrap()
+    };
+    let intent = plan(&planner, &LinkSet::none());
+    assert_eq!(session_of(&intent, home.switch), home.port);
+    let other = topology
+        .tier(Tier::Leaf)
+        .find(|leaf| *leaf != home.switch)
+        .unwrap();
+    let before = session_of(&intent, other);
+    let uplink = topology.uplinks(other).find(|n| n.port == before).unwrap();
+    let cut = LinkSet::from_iter([uplink.link.0]);
+    let after = session_of(&plan(&planner, &cut), other);
+    assert!(after != before && topology.uplinks(other).any(|n| n.port == after));
+}
