@@ -44,6 +44,17 @@ impl Notes {
         }
     }
 
+    /// Takes over what an update without action does not give.
+    pub(crate) fn keep(&mut self, old: Notes) {
+        self.action_set = old.action_set;
+        if self.metadata.is_empty() {
+            self.metadata = old.metadata;
+        }
+        if self.controller_metadata == 0 {
+            self.controller_metadata = old.controller_metadata;
+        }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         self.encode_to_vec()
     }

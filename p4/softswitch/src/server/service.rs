@@ -275,6 +275,7 @@ impl Reader<'_> {
             if self.sender.is_closed() {
                 return Err(Ended::Gone);
             }
+            Target::pause();
         }
     }
 

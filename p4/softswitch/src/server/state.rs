@@ -139,4 +139,10 @@ impl Target {
         let switch = lock(&self.switch);
         (state, switch)
     }
+
+    /// Lets those in who wait for the switch: its lock is not a fair one, and who takes it again
+    /// at once would starve them.
+    pub(crate) fn pause() {
+        std::thread::yield_now();
+    }
 }

@@ -10,6 +10,7 @@ mod arbitration;
 mod arrays;
 mod batches;
 mod common;
+mod corners;
 mod direct;
 mod garbage;
 mod p4info;

@@ -17,8 +17,8 @@ use crate::switch::Switch;
 
 pub(crate) use tables::describe_entry;
 
-/// Entities per hold of the switch.
-const BATCH: usize = 512;
+/// Entities per hold of the switch: some 100 µs.
+const BATCH: usize = 128;
 
 /// What is left to read of one request.
 pub(crate) enum Cursor {

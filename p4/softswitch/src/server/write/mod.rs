@@ -81,7 +81,10 @@ pub(crate) fn write_batch(
     match atomicity {
         Atomicity::ContinueOnError => {
             let mut results = Vec::with_capacity(updates.len());
-            for slice in updates.chunks(SLICE) {
+            for (number, slice) in updates.chunks(SLICE).enumerate() {
+                if number > 0 {
+                    Target::pause();
+                }
                 let (mut state, mut switch) = target.lock();
                 let mut writer = Writer {
                     pipeline: &target.pipeline,
@@ -113,6 +116,7 @@ fn write_all_or_none(
         if at > 0 && at % slice == 0 {
             drop(switch);
             drop(state);
+            Target::pause();
             (state, switch) = target.lock();
         }
         let mut writer = Writer {
@@ -136,6 +140,7 @@ fn write_all_or_none(
         if at > 0 && at % slice == 0 {
             drop(switch);
             drop(state);
+            Target::pause();
             (state, switch) = target.lock();
         }
         if let Err(error) = step(&mut switch, &mut state) {

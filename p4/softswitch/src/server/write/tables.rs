@@ -184,10 +184,15 @@ impl Writer<'_> {
         old: &TableEntry,
     ) -> Result<TableEntry, Fault> {
         let mut notes = Notes::of(entry, self.author.role);
+        let mut idle_timeout = entry.idle_timeout_ns.unsigned_abs();
         let action = match &entry.action {
             Some(action) => self.pipeline.decode_action(table, action, &self.ports())?,
+            // With nothing but the key it is a no-op: what is not given stays.
             None => {
-                notes.action_set = Notes::decode(&old.metadata).action_set;
+                notes.keep(Notes::decode(&old.metadata));
+                if idle_timeout == 0 {
+                    idle_timeout = old.idle_timeout;
+                }
                 old.action.clone()
             }
         };
@@ -195,7 +200,7 @@ impl Writer<'_> {
             key: old.key.clone(),
             priority: old.priority,
             action,
-            idle_timeout: entry.idle_timeout_ns.unsigned_abs(),
+            idle_timeout,
             metadata: notes.encode(),
         })
     }
