@@ -8,6 +8,9 @@ use p4runtime::config::v1::{self as config, p4_ids::Prefix};
 use super::fault::Fault;
 use super::write::MULTICAST_ID_MAX;
 
+/// Bits of the widest metadata of a controller header: more than a packet's fields have.
+const METADATA_BITS: i32 = 4096;
+
 /// Checks a P4Info.
 ///
 /// # Errors
@@ -261,7 +264,8 @@ fn check_packet_metadata(info: &config::P4Info) -> Result<(), Fault> {
         let name = name_of(header.preamble.as_ref());
         let ids = header.metadata.iter().map(|m| m.id);
         unique(&format!("controller header {name}"), "metadata", ids)?;
-        if let Some(m) = header.metadata.iter().find(|m| m.bitwidth < 0) {
+        let fits = |bits: i32| (0..=METADATA_BITS).contains(&bits);
+        if let Some(m) = header.metadata.iter().find(|m| !fits(m.bitwidth)) {
             return Err(Fault::invalid(format!(
                 "metadata {} of {name} has bitwidth {}",
                 m.name, m.bitwidth

@@ -71,9 +71,31 @@ impl Shared {
                 self.config.max_replicas
             )));
         }
-        self.config
-            .pipelines
-            .bind(p4info, config.p4_device_config, self.cpu_port)
+        let (pipelines, device_config) = (&self.config.pipelines, config.p4_device_config);
+        let pipeline = pipelines.bind(p4info, device_config, self.cpu_port)?;
+        self.check_room(&pipeline)?;
+        Ok(pipeline)
+    }
+
+    /// Whether the program's arrays fit.
+    pub(super) fn check_room(&self, pipeline: &Pipeline) -> Result<(), Fault> {
+        let program = &pipeline.program;
+        let counters = program.counters().iter().filter(|c| c.is_indirect());
+        let meters = program.meters().iter().filter(|m| m.is_indirect());
+        let registers = program.registers().iter();
+        let cells = counters
+            .map(|c| c.size)
+            .chain(meters.map(|m| m.size))
+            .chain(registers.map(|r| r.size.saturating_mul(r.width.div_ceil(64) as usize)))
+            .fold(0usize, usize::saturating_add);
+        if cells > self.config.max_cells {
+            return Err(Fault::invalid(format!(
+                "the program wants {cells} cells of counters, meters and registers; the switch \
+                 has {}",
+                self.config.max_cells
+            )));
+        }
+        Ok(())
     }
 
     /// A switch like this one that gets no packets.

@@ -149,6 +149,9 @@ pub struct ServerConfig {
     pub digest_messages: usize,
     /// Replicas of all multicast groups and clone sessions; more get RESOURCE_EXHAUSTED.
     pub max_replicas: usize,
+    /// Cells of all counters, meters and registers of a program, in words of 8 bytes for
+    /// registers; a program that wants more is refused.
+    pub max_cells: usize,
     /// How long, in all, a client may leave the answer to a read request lying while writes
     /// wait.
     pub slow_reader: Duration,
@@ -173,6 +176,7 @@ impl Default for ServerConfig {
             stream_bytes: 16 << 20,
             digest_messages: 65_536,
             max_replicas: 1 << 20,
+            max_cells: 1 << 26,
             slow_reader: Duration::from_secs(10),
             clock: Arc::new(RealClock::default()),
             notify: None,
@@ -291,6 +295,7 @@ impl Server {
             .config
             .pipelines
             .bind(p4info, device_config, shared.cpu_port)?;
+        shared.check_room(&pipeline)?;
         let mut gate = shared.writing().await;
         shared.commit(&mut gate, pipeline, None);
         Ok(())
