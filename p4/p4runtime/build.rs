@@ -10,7 +10,11 @@ use std::{
 use prost::Message as _;
 
 /// What the generated code comes from; imports follow.
-const ROOTS: [&str; 2] = ["p4/v1/p4runtime.proto", "google/rpc/code.proto"];
+const ROOTS: [&str; 3] = [
+    "p4/v1/p4runtime.proto",
+    "google/rpc/code.proto",
+    "meridian/switch/v1/switch.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
@@ -19,8 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut descriptors = protox::compile(ROOTS, ["proto"])?;
     tonic_prost_build::configure()
         .emit_rerun_if_changed(false) // the directory above covers every file
-        .client_mod_attribute("p4.v1", "#[cfg(feature = \"grpc\")]")
-        .server_mod_attribute("p4.v1", "#[cfg(feature = \"grpc\")]")
+        .client_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
+        .server_mod_attribute(".", "#[cfg(feature = \"grpc\")]")
         .codec_path("crate::codec::MessageCodec")
         .btree_map(".p4.config.v1") // so that equal P4Infos encode to equal bytes
         .compile_fds(descriptors.clone())?;

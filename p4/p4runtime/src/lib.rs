@@ -73,6 +73,11 @@ pub use messages::FILE_DESCRIPTOR_SET;
 pub use messages::google::rpc;
 pub use messages::p4::v1;
 
+/// The service of meridian-switch beside P4Runtime: ports and queues (`meridian.switch`).
+pub mod switch {
+    pub use crate::messages::meridian::switch::v1;
+}
+
 /// Messages that describe a P4 program (`p4.config`).
 pub mod config {
     pub use crate::messages::p4::config::v1;

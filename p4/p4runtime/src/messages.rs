@@ -14,6 +14,14 @@ pub mod p4 {
     }
 }
 
+pub mod meridian {
+    pub mod switch {
+        pub mod v1 {
+            include!(concat!(env!("OUT_DIR"), "/meridian.switch.v1.rs"));
+        }
+    }
+}
+
 pub mod google {
     pub mod rpc {
         include!(concat!(env!("OUT_DIR"), "/google.rpc.rs"));

@@ -28,6 +28,7 @@ pub mod control;
 mod exec;
 mod hash;
 mod ids;
+pub mod manage;
 mod meter;
 pub mod ports;
 mod profile;

@@ -33,6 +33,8 @@ pub struct Pending {
     pub segment: Option<(Segmented, usize)>,
     /// The VLAN tag that the kernel took out: TPID and TCI.
     pub vlan: Option<(u16, u16)>,
+    /// The frame begins with IP, without Ethernet: it comes from a TUN interface.
+    pub is_ip: bool,
 }
 
 /// The protocol of a frame that has to be cut into segments.
@@ -61,6 +63,7 @@ impl Pending {
                 .filter(|_| gso_size > 0)
                 .map(|kind| (kind, gso_size)),
             vlan: None,
+            is_ip: false,
         }
     }
 }
@@ -160,16 +163,23 @@ impl Layout {
                 .get(at..at + 2)
                 .map(|b| u16::from_be_bytes([b[0], b[1]]))
         };
-        let mut at = 12;
-        while matches!(half(at)?, 0x8100 | 0x88a8) {
-            at += 4;
-        }
-        let is_v6 = match half(at)? {
-            0x0800 => false,
-            0x86dd => true,
-            _ => return None,
+        let (ip, is_v6) = if pending.is_ip {
+            match frame.first()? >> 4 {
+                4 => (0, false),
+                6 => (0, true),
+                _ => return None,
+            }
+        } else {
+            let mut at = 12;
+            while matches!(half(at)?, 0x8100 | 0x88a8) {
+                at += 4;
+            }
+            match half(at)? {
+                0x0800 => (at + 2, false),
+                0x86dd => (at + 2, true),
+                _ => return None,
+            }
         };
-        let ip = at + 2;
         let after_ip = if is_v6 {
             ip + 40
         } else {
@@ -420,7 +430,7 @@ mod tests {
             let pending = Pending {
                 checksum: Some((start, start + 16)),
                 segment: Some((Segmented::Tcp, 1000)),
-                vlan: None,
+                ..Pending::default()
             };
             let out = run(&f, &pending);
             assert_eq!(
@@ -460,7 +470,7 @@ mod tests {
         let pending = Pending {
             checksum: Some((start, start + 6)),
             segment: Some((Segmented::Udp, 100)),
-            vlan: None,
+            ..Pending::default()
         };
         let out = run(&f, &pending);
         assert_eq!(out.len(), 3);
@@ -470,6 +480,29 @@ mod tests {
                 u16::from_be_bytes([s[start + 4], s[start + 5]]) as usize,
                 s.len() - start
             );
+        }
+    }
+
+    #[test]
+    fn cuts_what_begins_with_ip() {
+        for v6 in [false, true] {
+            let (f, start) = frame(v6, TCP, &[7; 700]);
+            let ethernet = Pending {
+                checksum: Some((start, start + 16)),
+                segment: Some((Segmented::Tcp, 300)),
+                ..Pending::default()
+            };
+            let raw = Pending {
+                checksum: Some((start - 14, start + 2)),
+                is_ip: true,
+                ..ethernet
+            };
+            let want: Vec<_> = run(&f, &ethernet)
+                .iter()
+                .map(|s| s[14..].to_vec())
+                .collect();
+            assert_eq!(want.len(), 3);
+            assert_eq!(run(&f[14..], &raw), want);
         }
     }
 
@@ -489,6 +522,7 @@ mod tests {
             checksum: Some((start, start + 16)),
             segment: Some((Segmented::Tcp, 200)),
             vlan: Some((0x88a8, 1)),
+            ..Pending::default()
         };
         let out = run(&f, &pending);
         assert_eq!(out.len(), 2);
@@ -506,7 +540,7 @@ mod tests {
         let want = Pending {
             checksum: Some((34, 50)),
             segment: Some((Segmented::Tcp, 1448)),
-            vlan: None,
+            ..Pending::default()
         };
         assert_eq!(Pending::from_vnet_header(&header), want);
         assert_eq!(Pending::from_vnet_header(&[0; 10]), Pending::default());
@@ -519,8 +553,9 @@ mod tests {
             f in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
             header in proptest::array::uniform10(proptest::num::u8::ANY),
             vlan in proptest::option::of((proptest::num::u16::ANY, proptest::num::u16::ANY)),
+            is_ip in proptest::bool::ANY,
         ) {
-            let pending = Pending { vlan, ..Pending::from_vnet_header(&header) };
+            let pending = Pending { vlan, is_ip, ..Pending::from_vnet_header(&header) };
             proptest::prop_assert!(!run(&f, &pending).is_empty());
         }
     }

@@ -1,191 +1,38 @@
-//! Packet sockets (AF_PACKET): frames of one Linux interface, many per system call.
+//! System calls about interfaces: packet sockets that send many frames per call, states, changes.
 //!
-//! Two sockets per interface: one receives (with the kernel's `virtio_net_hdr` and the VLAN tag
-//! as auxiliary data, see [`offload`](super::offload)), the other sends, so that what is sent is
-//! never received again and needs no header. The interface is promiscuous for as long as the
-//! socket lives; closing it puts everything back.
+//! Two sockets per interface: [`ring`](super::ring) receives, the one here sends, so that what is
+//! sent is never received again and needs no header.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-
-use super::offload::{HEADROOM, Pending, VNET_HEADER_LEN};
+use std::time::Duration;
 
 /// Frames per system call.
 pub(crate) const BATCH: usize = 64;
 
-/// Longest frame, with what a segmentation offload makes of it.
-const FRAME_MAX: usize = 65_536 + 64;
-const CONTROL_LEN: usize = 64;
-/// Socket buffers, bytes: room for what arrives while the loop is busy elsewhere.
+/// Socket buffers, bytes: room for what the interface cannot take at once.
 const SOCKET_BUFFER: libc::c_int = 8 << 20;
 
-/// An open interface.
+/// The sending half of an open interface.
 #[derive(Debug)]
-pub(crate) struct PacketSocket {
-    index: u32,
-    receive: OwnedFd,
-    send: OwnedFd,
+pub(crate) struct SendSocket {
+    fd: OwnedFd,
 }
 
-/// Buffers for receiving, shared by all the interfaces of a thread. Pages that no frame has
-/// touched take no memory.
-pub(crate) struct ReceiveBuffers {
-    frames: Vec<u8>,
-    vnet: Vec<[u8; VNET_HEADER_LEN]>,
-    control: Vec<Control>,
-}
-
-/// Space for control messages; `cmsghdr` wants the alignment of `size_t`.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Control([u8; CONTROL_LEN]);
-
-/// One received frame: the bytes, with [`HEADROOM`] free ones in front, and what is to do on it.
-pub(crate) struct Received {
-    /// Where the frame (headroom included) is in the buffers.
-    range: std::ops::Range<usize>,
-    /// What the kernel left undone.
-    pub(crate) pending: Pending,
-}
-
-impl Default for ReceiveBuffers {
-    fn default() -> Self {
-        ReceiveBuffers {
-            frames: vec![0; BATCH * (HEADROOM + FRAME_MAX)],
-            vnet: vec![[0; VNET_HEADER_LEN]; BATCH],
-            control: vec![Control([0; CONTROL_LEN]); BATCH],
-        }
-    }
-}
-
-impl ReceiveBuffers {
-    /// The bytes of a frame, headroom included.
-    pub(crate) fn frame(&mut self, received: &Received) -> &mut [u8] {
-        &mut self.frames[received.range.clone()]
-    }
-}
-
-impl PacketSocket {
-    /// Opens interface `name`, promiscuous.
+impl SendSocket {
+    /// Opens interface `name`.
     ///
     /// # Errors
     /// `NotFound` when there is no such interface, `PermissionDenied` without CAP_NET_RAW.
     pub(crate) fn open(name: &str) -> io::Result<Self> {
         let index = interface_index(name)?;
-        let receive = packet_socket(protocol_all())?;
-        set_option(&receive, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
-        set_option(&receive, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1i32)?;
-        // Kernels before 4.20 lack it; `receive` skips outgoing frames by their type as well.
-        let _ = set_option(&receive, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32);
-        set_buffer(&receive, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
-        bind(&receive, index, protocol_all())?;
-        let membership = libc::packet_mreq {
-            mr_ifindex: index as libc::c_int,
-            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        set_option(
-            &receive,
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            &membership,
-        )?;
-
-        let send = packet_socket(0)?;
-        set_buffer(&send, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
-        bind(&send, index, 0)?;
-        Ok(PacketSocket {
-            index,
-            receive,
-            send,
-        })
-    }
-
-    /// The interface's index when it was opened.
-    pub(crate) fn index(&self) -> u32 {
-        self.index
-    }
-
-    /// The descriptor to poll for frames.
-    pub(crate) fn poll_fd(&self) -> RawFd {
-        self.receive.as_raw_fd()
-    }
-
-    /// Receives up to [`BATCH`] frames that are there now; empty when there are none.
-    ///
-    /// # Errors
-    /// What `recvmmsg` says, such as `NetworkDown` when the interface went down.
-    pub(crate) fn receive(
-        &self,
-        buffers: &mut ReceiveBuffers,
-        received: &mut Vec<Received>,
-    ) -> io::Result<()> {
-        received.clear();
-        const STRIDE: usize = HEADROOM + FRAME_MAX;
-        // SAFETY: all of these are plain C structures for which all zeros is a valid value.
-        let (mut from, mut vectors, mut messages) = unsafe {
-            (
-                zeroed::<[libc::sockaddr_ll; BATCH]>(),
-                zeroed::<[[libc::iovec; 2]; BATCH]>(),
-                zeroed::<[libc::mmsghdr; BATCH]>(),
-            )
-        };
-        for i in 0..BATCH {
-            let frame = &mut buffers.frames[i * STRIDE + HEADROOM..(i + 1) * STRIDE];
-            vectors[i] = [
-                libc::iovec {
-                    iov_base: buffers.vnet[i].as_mut_ptr().cast(),
-                    iov_len: VNET_HEADER_LEN,
-                },
-                libc::iovec {
-                    iov_base: frame.as_mut_ptr().cast(),
-                    iov_len: frame.len(),
-                },
-            ];
-            let header = &mut messages[i].msg_hdr;
-            header.msg_name = (&raw mut from[i]).cast();
-            header.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            header.msg_iov = vectors[i].as_mut_ptr();
-            header.msg_iovlen = 2;
-            header.msg_control = buffers.control[i].0.as_mut_ptr().cast();
-            header.msg_controllen = CONTROL_LEN;
-        }
-        // SAFETY: every message points to an address, two vectors and a control buffer that are
-        // distinct per message, as long as they say, and outlive the call.
-        let count = unsafe {
-            libc::recvmmsg(
-                self.receive.as_raw_fd(),
-                messages.as_mut_ptr(),
-                BATCH as libc::c_uint,
-                libc::MSG_DONTWAIT,
-                std::ptr::null_mut(),
-            )
-        };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            return match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
-                _ => Err(error),
-            };
-        }
-        for (i, message) in messages.iter().enumerate().take(count as usize) {
-            let len = (message.msg_len as usize).saturating_sub(VNET_HEADER_LEN);
-            if from[i].sll_pkttype == libc::PACKET_OUTGOING || len == 0 {
-                continue;
-            }
-            let mut pending = Pending::from_vnet_header(&buffers.vnet[i]);
-            pending.vlan = vlan_tag(&message.msg_hdr);
-            let start = i * STRIDE;
-            received.push(Received {
-                range: start..start + HEADROOM + len,
-                pending,
-            });
-        }
-        Ok(())
+        let fd = packet_socket(0)?;
+        set_buffer(&fd, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
+        bind(&fd, index, 0)?;
+        Ok(SendSocket { fd })
     }
 
     /// Sends frames, in order, until the interface takes no more; returns how many it took.
@@ -219,7 +66,7 @@ impl PacketSocket {
         // borrowed for 'a.
         let sent = unsafe {
             libc::sendmmsg(
-                self.send.as_raw_fd(),
+                self.fd.as_raw_fd(),
                 messages.as_mut_ptr(),
                 count as libc::c_uint,
                 libc::MSG_DONTWAIT,
@@ -233,26 +80,55 @@ impl PacketSocket {
     }
 }
 
-/// Whether interface `name` is up and has a carrier; `None` when there is none of that name.
-pub(crate) fn link_state(name: &str) -> Option<bool> {
-    let socket = open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
-    // SAFETY: plain C structure for which all zeros is a valid value.
-    let mut request = unsafe { zeroed::<libc::ifreq>() };
-    if name.len() >= request.ifr_name.len() {
-        return None;
+/// What an interface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// It is up and has a carrier.
+    pub(crate) is_up: bool,
+    /// Bytes that a frame carries at most.
+    pub(crate) mtu: usize,
+    /// Its frames begin with IP: a TUN interface, or a tunnel.
+    pub(crate) is_ip: bool,
+}
+
+impl Link {
+    /// Asks the system.
+    ///
+    /// # Errors
+    /// When there is no interface of that name.
+    pub(crate) fn of(name: &str) -> io::Result<Link> {
+        let socket = open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+        // SAFETY: plain C structure for which all zeros is a valid value.
+        let mut request = unsafe { zeroed::<libc::ifreq>() };
+        if name.len() >= request.ifr_name.len() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        let mut ask = |what| {
+            // SAFETY: each of these requests reads the name and writes its answer into the union
+            // of the `ifreq` it is given.
+            let result = unsafe { libc::ioctl(socket.as_raw_fd(), what, &raw mut request) };
+            if result < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(request.ifr_ifru)
+        };
+        // SAFETY: after SIOCGIFFLAGS the union holds the flags.
+        let flags = i32::from(unsafe { ask(libc::SIOCGIFFLAGS)?.ifru_flags });
+        // SAFETY: after SIOCGIFMTU the union holds the MTU.
+        let mtu = unsafe { ask(libc::SIOCGIFMTU)?.ifru_mtu };
+        // SAFETY: after SIOCGIFHWADDR the union holds the address, whose family is the kind of
+        // interface.
+        let kind = unsafe { ask(libc::SIOCGIFHWADDR)?.ifru_hwaddr.sa_family };
+        let wanted = libc::IFF_UP | libc::IFF_RUNNING;
+        Ok(Link {
+            is_up: flags & wanted == wanted,
+            mtu: usize::try_from(mtu).unwrap_or(0),
+            is_ip: !matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK),
+        })
     }
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    // SAFETY: SIOCGIFFLAGS reads the name and writes the flags of the `ifreq` it is given.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
-    if result < 0 {
-        return None;
-    }
-    // SAFETY: after SIOCGIFFLAGS the union holds the flags.
-    let flags = i32::from(unsafe { request.ifr_ifru.ifru_flags });
-    let wanted = libc::IFF_UP | libc::IFF_RUNNING;
-    Some(flags & wanted == wanted)
 }
 
 /// The index of interface `name`.
@@ -309,8 +185,17 @@ pub(crate) fn drain(fd: RawFd) {
     }
 }
 
-/// Waits until one of `fds` is readable or `timeout_ms` have passed; returns which are.
-pub(crate) fn poll(fds: &[RawFd], timeout_ms: i32, ready: &mut Vec<usize>) -> io::Result<()> {
+/// A descriptor that has something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// Its place in the list.
+    pub(crate) at: usize,
+    /// It has an error, which [`clear_error`] takes off.
+    pub(crate) is_error: bool,
+}
+
+/// Waits until one of `fds` is readable or `timeout` has passed; tells which are.
+pub(crate) fn poll(fds: &[RawFd], timeout: Duration, ready: &mut Vec<Event>) -> io::Result<()> {
     ready.clear();
     let mut polled: Vec<libc::pollfd> = fds
         .iter()
@@ -320,12 +205,17 @@ pub(crate) fn poll(fds: &[RawFd], timeout_ms: i32, ready: &mut Vec<usize>) -> io
             revents: 0,
         })
         .collect();
-    // SAFETY: the pointer is to as many `pollfd` as said.
+    let timeout = libc::timespec {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    // SAFETY: the pointers are to as many `pollfd` as said and to a `timespec`; no signal mask.
     let count = unsafe {
-        libc::poll(
+        libc::ppoll(
             polled.as_mut_ptr(),
             polled.len() as libc::nfds_t,
-            timeout_ms,
+            &raw const timeout,
+            std::ptr::null(),
         )
     };
     if count < 0 {
@@ -336,26 +226,34 @@ pub(crate) fn poll(fds: &[RawFd], timeout_ms: i32, ready: &mut Vec<usize>) -> io
             Err(error)
         };
     }
-    ready.extend(
-        polled
-            .iter()
-            .enumerate()
-            .filter(|(_, p)| p.revents != 0)
-            .map(|(i, _)| i),
-    );
+    let events = polled.iter().enumerate().filter(|(_, p)| p.revents != 0);
+    ready.extend(events.map(|(at, p)| Event {
+        at,
+        is_error: p.revents & libc::POLLERR != 0,
+    }));
     Ok(())
 }
 
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
-/// `tp_status` bits of `tpacket_auxdata`.
-const STATUS_VLAN_VALID: u32 = 1 << 4;
-const STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+/// Takes a pending error off a socket, which else would be readable for ever.
+pub(crate) fn clear_error(fd: RawFd) {
+    let (mut error, mut len) = (0i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: the pointers are to an integer and to its length.
+    unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ERROR,
+            (&raw mut error).cast(),
+            &raw mut len,
+        )
+    };
+}
 
-fn protocol_all() -> libc::c_int {
+pub(super) fn protocol_all() -> libc::c_int {
     i32::from((libc::ETH_P_ALL as u16).to_be())
 }
 
-fn packet_socket(protocol: libc::c_int) -> io::Result<OwnedFd> {
+pub(super) fn packet_socket(protocol: libc::c_int) -> io::Result<OwnedFd> {
     open_socket(libc::AF_PACKET, libc::SOCK_RAW, protocol)
 }
 
@@ -373,7 +271,7 @@ fn open_socket(
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn bind(fd: &OwnedFd, index: u32, protocol: libc::c_int) -> io::Result<()> {
+pub(super) fn bind(fd: &OwnedFd, index: u32, protocol: libc::c_int) -> io::Result<()> {
     // SAFETY: plain C structure for which all zeros is a valid value.
     let mut address = unsafe { zeroed::<libc::sockaddr_ll>() };
     address.sll_family = libc::AF_PACKET as libc::c_ushort;
@@ -394,7 +292,12 @@ fn bind(fd: &OwnedFd, index: u32, protocol: libc::c_int) -> io::Result<()> {
     }
 }
 
-fn set_option<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+pub(super) fn set_option<T>(
+    fd: &OwnedFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
     // SAFETY: the pointer is to a `T` and the length is that of a `T`.
     let result = unsafe {
         libc::setsockopt(
@@ -413,36 +316,7 @@ fn set_option<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T)
 }
 
 /// Sets a buffer size past the system's limit where allowed, else up to it.
-fn set_buffer(fd: &OwnedFd, force: libc::c_int, usual: libc::c_int) -> io::Result<()> {
+pub(super) fn set_buffer(fd: &OwnedFd, force: libc::c_int, usual: libc::c_int) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, force, &SOCKET_BUFFER)
         .or_else(|_| set_option(fd, libc::SOL_SOCKET, usual, &SOCKET_BUFFER))
-}
-
-/// The VLAN tag that the kernel took out of the frame.
-fn vlan_tag(header: &libc::msghdr) -> Option<(u16, u16)> {
-    // SAFETY: `header` is one that `recvmmsg` filled, so its control buffer holds well-formed
-    // messages up to `msg_controllen`, which is what CMSG_FIRSTHDR and CMSG_NXTHDR rely on. The
-    // data may be unaligned, hence `read_unaligned`.
-    unsafe {
-        let mut message = libc::CMSG_FIRSTHDR(header);
-        while !message.is_null() {
-            let is_aux = (*message).cmsg_level == libc::SOL_PACKET
-                && (*message).cmsg_type == libc::PACKET_AUXDATA;
-            if is_aux {
-                let data = libc::CMSG_DATA(message).cast::<libc::tpacket_auxdata>();
-                let aux = data.read_unaligned();
-                if aux.tp_status & STATUS_VLAN_VALID == 0 {
-                    return None;
-                }
-                let tpid = if aux.tp_status & STATUS_VLAN_TPID_VALID != 0 {
-                    aux.tp_vlan_tpid
-                } else {
-                    0x8100
-                };
-                return Some((tpid, aux.tp_vlan_tci));
-            }
-            message = libc::CMSG_NXTHDR(header, message);
-        }
-    }
-    None
 }

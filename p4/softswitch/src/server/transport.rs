@@ -8,11 +8,13 @@ use p4runtime::v1::p4_runtime_server::P4RuntimeServer;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpListener;
 use tokio_stream::Stream;
+use tonic::service::Routes;
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, ServerTlsConfig, Uri};
 
 use super::Server;
 use super::accept::Accepted;
+use crate::manage::CountRpcs;
 
 /// Largest header list a client of [`Server::channel`] takes: error details of large batches
 /// come in trailers.
@@ -41,15 +43,33 @@ impl Server {
         tls: Option<ServerTlsConfig>,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
+        self.serve_with(listener, tls, Routes::default(), CountRpcs::default(), stop)
+            .await
+    }
+
+    /// [`serve`](Self::serve), with `more` services on the same connections, and every call
+    /// counted.
+    ///
+    /// # Errors
+    /// As with `serve`.
+    pub async fn serve_with(
+        &self,
+        listener: TcpListener,
+        tls: Option<ServerTlsConfig>,
+        more: Routes,
+        count: CountRpcs,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
         let mut builder = self
             .builder()
+            .layer(count)
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE));
         if let Some(tls) = tls {
             builder = builder.tls_config(tls)?;
         }
         let incoming = Accepted::from(listener, self.shared.config.max_connections);
-        let router = builder.add_service(self.grpc());
+        let router = builder.add_routes(more.add_service(self.grpc()));
         // Not gracefully: clients keep their streams open for as long as there is a server.
         tokio::select! {
             result = router.serve_with_incoming(incoming) => Ok(result?),

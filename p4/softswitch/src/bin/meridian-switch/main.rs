@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use p4runtime::info::Index;
-use softswitch::ports::{Forwarder, Waker};
+use softswitch::ports::{Forwarder, ForwarderConfig, Waker};
 use softswitch::server::{Clock, RealClock, Server, ServerConfig};
 use softswitch::{Program, Switch, SwitchConfig};
 use tokio::net::TcpListener;
@@ -117,7 +117,12 @@ async fn run(args: &Args) -> Result<(), Failure> {
             ),
             _ => format!("cannot listen on {address}: {error}"),
         })?;
-    let mut forwarder = Forwarder::open(server.clone(), clock, &args.interfaces)?;
+    let mut forwarder = Forwarder::open(
+        server.clone(),
+        clock,
+        &args.interfaces,
+        &ForwarderConfig::default(),
+    )?;
     if let Some(folder) = &args.pcap {
         forwarder
             .capture(folder)
@@ -172,12 +177,12 @@ async fn serve(
     waker.wake();
     match thread.join() {
         Ok((forwarder, result)) => {
-            for (port, stats) in forwarder.stats() {
+            for info in forwarder.ports().list() {
                 tracing::info!(
-                    port,
-                    received = stats.received,
-                    sent = stats.sent,
-                    send_drops = stats.send_drops,
+                    port = info.port,
+                    received = info.stats.received,
+                    sent = info.stats.sent,
+                    send_drops = info.stats.send_drops,
                     "port"
                 );
             }

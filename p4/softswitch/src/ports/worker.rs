@@ -1,0 +1,389 @@
+//! One thread that receives from some interfaces, runs the switch and sends.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::offload::finish;
+use super::outlet::{Outlet, Way};
+use super::packet_socket::{
+    Link, SendSocket, clear_error, drain, interface_index, link_monitor, poll,
+};
+use super::pcap::{PcapWriter, Replay};
+use super::ring::{Ring, Shape};
+use super::wake::Waker;
+use crate::ids::Port;
+use crate::server::{Clock, Server};
+use crate::switch::Switch;
+
+/// Frames taken in while the switch is locked once.
+const BATCH: usize = 64;
+/// Batches of one interface before the others get their turn.
+const BATCHES_PER_TURN: usize = 4;
+/// Packets taken in before what is ready is taken out. One frame may be many segments: queues
+/// are for ports that are busy, not for this loop's batches.
+const DRAIN_EVERY: u64 = 16;
+/// Longest wait, ns, when nothing is due: a lost wake-up costs no more than this.
+const WAIT_MAX: u64 = 500_000_000;
+/// How often, ns, the server is asked what it has due while frames keep coming.
+const TICK_EVERY: u64 = 10_000_000;
+/// How often what became ready meanwhile is taken out before others may have the switch: a program
+/// that sends packets round and round must not keep its lock.
+const ROUNDS: usize = 64;
+
+/// What all threads of a forwarder share.
+pub(super) struct Shared {
+    pub(super) server: Server,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) outlets: Arc<[Arc<Outlet>]>,
+    /// Index into `outlets` by port number.
+    pub(super) by_port: Vec<Option<usize>>,
+    pub(super) cpu_port: Option<Port>,
+    pub(super) stop: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Switch> {
+        self.server
+            .switch()
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// The receiving half of a port's interface.
+pub(super) struct Inlet {
+    pub(super) outlet: Arc<Outlet>,
+    pub(super) ring: Option<Ring>,
+    /// Bytes of a ring, about.
+    pub(super) memory: usize,
+    pub(super) capture: Option<PcapWriter>,
+    /// Whether frames begin with IP.
+    pub(super) is_ip: bool,
+}
+
+impl Inlet {
+    /// Opens both halves of the interface again, or takes note that it is gone.
+    fn reopen(&mut self) {
+        let name = &self.outlet.spec.interface;
+        let index = interface_index(name).ok();
+        if self.ring.as_ref().map(Ring::index) == index {
+            return;
+        }
+        // Gone, or another one of the same name.
+        self.ring = None;
+        let opened = index.map(|_| open(name, self.memory));
+        let way = match opened {
+            Some(Ok((ring, socket, link))) => {
+                self.is_ip = link.is_ip;
+                self.ring = Some(ring);
+                Way::Interface(socket)
+            }
+            Some(Err(error)) => {
+                tracing::warn!(interface = %name, %error, "reopening");
+                Way::Nowhere
+            }
+            None => Way::Nowhere,
+        };
+        self.outlet.set_way(way);
+    }
+}
+
+/// Opens both halves of an interface; what it is.
+pub(super) fn open(name: &str, memory: usize) -> io::Result<(Ring, SendSocket, Link)> {
+    let link = Link::of(name)?;
+    let shape = Shape {
+        memory,
+        mtu: link.mtu,
+    };
+    Ok((Ring::open(name, shape)?, SendSocket::open(name)?, link))
+}
+
+/// A thread's own part.
+pub(super) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) inlets: Vec<Inlet>,
+    pub(super) waker: Waker,
+    /// The first worker also does what the server has due.
+    pub(super) is_first: bool,
+    pub(super) replay: Option<Replay>,
+    monitor: OwnedFd,
+    large: Vec<u8>,
+    scratch: Vec<u8>,
+    ready: Vec<Port>,
+    touched: Vec<usize>,
+    /// When (ns) the switch has packets that rates hold back until then.
+    due: Option<u64>,
+    next_tick: u64,
+}
+
+impl Worker {
+    pub(super) fn new(shared: Arc<Shared>, is_first: bool) -> io::Result<Self> {
+        Ok(Worker {
+            shared,
+            inlets: Vec::new(),
+            waker: Waker::new()?,
+            is_first,
+            replay: None,
+            monitor: link_monitor()?,
+            large: Vec::new(),
+            scratch: Vec::new(),
+            ready: Vec::new(),
+            touched: Vec::new(),
+            due: None,
+            next_tick: 0,
+        })
+    }
+
+    /// Moves packets until the forwarder stops, or this thread is told to.
+    pub(super) fn run(&mut self, stop: &dyn Fn() -> bool) -> io::Result<()> {
+        let mut fds = Vec::new();
+        let mut ready = Vec::new();
+        while !self.shared.stop.load(Ordering::Acquire) && !stop() {
+            let wait = self.wait();
+            if wait > 0 {
+                self.flush_captures();
+            }
+            fds.clear();
+            fds.extend([self.waker.fd(), self.monitor.as_raw_fd()]);
+            // A descriptor below zero is not polled.
+            let ring_fd = |inlet: &Inlet| inlet.ring.as_ref().map_or(-1, Ring::poll_fd);
+            fds.extend(self.inlets.iter().map(ring_fd));
+            poll(&fds, Duration::from_nanos(wait), &mut ready)?;
+            for event in &ready {
+                match event.at {
+                    0 => {
+                        drain(self.waker.fd());
+                        self.drain_switch();
+                    }
+                    1 => {
+                        drain(self.monitor.as_raw_fd());
+                        self.follow_links();
+                    }
+                    // Such as "network is down", once; the monitor tells what became of it.
+                    at if event.is_error => clear_error(fds[at]),
+                    _ => {}
+                }
+            }
+            for inlet in 0..self.inlets.len() {
+                self.receive(inlet);
+            }
+            self.replay_due();
+            if self.due.is_some_and(|at| at <= self.shared.clock.now()) {
+                self.drain_switch();
+            }
+        }
+        self.flush_captures();
+        Ok(())
+    }
+
+    /// How long, ns, to wait for frames.
+    fn wait(&mut self) -> u64 {
+        let has_frame = |inlet: &Inlet| inlet.ring.as_ref().is_some_and(Ring::has_frame);
+        let busy = self.inlets.iter().any(has_frame);
+        let now = self.shared.clock.now();
+        if self.is_first && (!busy || now >= self.next_tick) {
+            let due = self.shared.server.tick();
+            self.next_tick = now + TICK_EVERY;
+            let tick = due.map_or(WAIT_MAX, |at| at.saturating_sub(now));
+            if !busy {
+                return self.until_due(now).min(tick);
+            }
+        }
+        if busy { 0 } else { self.until_due(now) }
+    }
+
+    fn until_due(&self, now: u64) -> u64 {
+        let due = [self.due, self.replay.as_ref().and_then(Replay::due)];
+        let first = due.into_iter().flatten().min();
+        first.map_or(WAIT_MAX, |at| at.saturating_sub(now).min(WAIT_MAX))
+    }
+
+    fn flush_captures(&mut self) {
+        for inlet in &mut self.inlets {
+            if let Some(Err(error)) = inlet.capture.as_mut().map(PcapWriter::flush) {
+                tracing::error!(interface = inlet.outlet.spec.interface, %error, "capture ends");
+                inlet.capture = None;
+            }
+        }
+        if self.is_first {
+            for outlet in self.shared.outlets.iter() {
+                outlet.flush_capture();
+            }
+        }
+    }
+
+    fn receive(&mut self, at: usize) {
+        for _ in 0..BATCHES_PER_TURN {
+            match &self.inlets[at].ring {
+                Some(ring) if ring.has_frame() => {}
+                _ => return,
+            }
+            let taken = self.take_in(at);
+            self.drain_switch();
+            if taken < BATCH {
+                return;
+            }
+        }
+    }
+
+    /// Gives a batch of what an interface received to the switch; how many frames it was.
+    fn take_in(&mut self, at: usize) -> usize {
+        let shared = self.shared.clone();
+        let (now, epoch) = (shared.clock.now(), shared.clock.epoch());
+        let inlet = &mut self.inlets[at];
+        let port = inlet.outlet.spec.port;
+        let is_ip = inlet.is_ip;
+        let Some(ring) = &mut inlet.ring else {
+            return 0;
+        };
+        let cut_before = ring.cut();
+        let (mut frames, mut bytes) = (0, 0);
+        let mut switch = shared.lock();
+        let (scratch, capture) = (&mut self.scratch, &mut inlet.capture);
+        let mut out = Out {
+            shared: &shared,
+            ready: &mut self.ready,
+            touched: &mut self.touched,
+        };
+        let taken = ring.receive(BATCH, &mut self.large, |frame, pending| {
+            let mut pending = *pending;
+            pending.is_ip = is_ip;
+            finish(frame, &pending, scratch, |frame| {
+                if let Some(capture) = capture {
+                    // A full disk shows when the capture is flushed.
+                    let _ = capture.write(frame, epoch);
+                }
+                switch.ingress(port, frame, now);
+                frames += 1;
+                bytes += frame.len() as u64;
+                if frames % DRAIN_EVERY == 0 {
+                    out.fill(&mut switch, now);
+                }
+            });
+        });
+        drop(switch);
+        inlet.outlet.count_received(frames, bytes);
+        inlet.outlet.count_receive_drops(ring.cut() - cut_before);
+        taken
+    }
+
+    /// Takes everything that is ready out of the switch and sends it.
+    fn drain_switch(&mut self) {
+        let shared = self.shared.clone();
+        {
+            let mut switch = shared.lock();
+            let now = shared.clock.now();
+            switch.make_due_ready(now);
+            let mut out = Out {
+                shared: &shared,
+                ready: &mut self.ready,
+                touched: &mut self.touched,
+            };
+            let goes_on = (0..ROUNDS).all(|_| out.fill(&mut switch, now));
+            self.due = match goes_on {
+                true => Some(now),
+                false => switch.next_due(),
+            };
+        }
+        let epoch = shared.clock.epoch();
+        for at in self.touched.drain(..) {
+            shared.outlets[at].send(epoch);
+        }
+        shared.server.poll_cpu();
+    }
+
+    /// Gives the switch what the files hold, when its time has come.
+    fn replay_due(&mut self) {
+        let Some(replay) = &mut self.replay else {
+            return;
+        };
+        let shared = self.shared.clone();
+        let now = shared.clock.now();
+        if replay.due().is_none_or(|at| at > now) {
+            return;
+        }
+        let mut failed = None;
+        for _ in 0..DRAIN_EVERY {
+            match replay.next_frame() {
+                Ok(Some((port, frame))) => {
+                    shared.lock().ingress(port, frame, now);
+                    if let Some(at) = shared.by_port[usize::from(port)] {
+                        shared.outlets[at].count_received(1, frame.len() as u64);
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => failed = Some(error),
+            }
+        }
+        if let Some(error) = failed {
+            tracing::error!(%error, "--use-files: no more is read");
+            self.replay = None;
+        }
+        self.drain_switch();
+    }
+
+    /// Brings the ports' states up to date with the interfaces'.
+    pub(super) fn follow_links(&mut self) {
+        for inlet in &mut self.inlets {
+            inlet.reopen();
+            let outlet = &inlet.outlet;
+            let name = &outlet.spec.interface;
+            let is_up = Link::of(name).is_ok_and(|link| link.is_up);
+            let up = inlet.ring.is_some() && is_up;
+            if up != outlet.is_up() {
+                let port = outlet.spec.port;
+                tracing::info!(port, interface = %name, up, "port state");
+                outlet.set_up(up);
+                self.shared.server.set_port_up(port, up);
+                if !up {
+                    self.shared.lock().flush(port);
+                }
+            }
+        }
+    }
+}
+
+/// Where packets leave the switch, while it is locked.
+struct Out<'a> {
+    shared: &'a Shared,
+    ready: &'a mut Vec<Port>,
+    /// Outlets that have something in line.
+    touched: &'a mut Vec<usize>,
+}
+
+impl Out<'_> {
+    /// Puts what is ready in line to be sent; whether there was anything. Packets for the CPU
+    /// port stay, for the server.
+    fn fill(&mut self, switch: &mut Switch, now: u64) -> bool {
+        switch.take_ready(self.ready);
+        let mut any = false;
+        for &port in self.ready.iter() {
+            if Some(port) == self.shared.cpu_port {
+                continue;
+            }
+            any = true;
+            let place = self
+                .shared
+                .by_port
+                .get(usize::from(port))
+                .copied()
+                .flatten();
+            match place {
+                Some(at) if self.shared.outlets[at].is_up() => {
+                    if self.shared.outlets[at].take(switch, port, now)
+                        && !self.touched.contains(&at)
+                    {
+                        self.touched.push(at);
+                    }
+                }
+                _ => {
+                    switch.flush(port);
+                }
+            }
+        }
+        any
+    }
+}
