@@ -25,6 +25,8 @@ pub struct ForwarderConfig {
     /// Threads that receive and send; the interfaces are dealt out to them. `None`: as many as
     /// there are cores, but not more than interfaces.
     pub threads: Option<usize>,
+    /// Logs so many bytes of each packet that comes and goes; 0: none.
+    pub dump: usize,
 }
 
 /// A port of a running forwarder.
@@ -84,7 +86,11 @@ impl Forwarder {
         let mut forwarder = Self::build(server, clock, specs, config, |spec| {
             let (ring, socket, link) =
                 open(&spec.interface, memory).map_err(|e| OpenError::of(spec, e))?;
-            let outlet = Arc::new(Outlet::new(spec.clone(), Way::Interface(socket)));
+            let outlet = Arc::new(Outlet::new(
+                spec.clone(),
+                Way::Interface(socket),
+                config.dump,
+            ));
             inlets.push(Inlet {
                 outlet: outlet.clone(),
                 ring: Some(ring),
@@ -116,10 +122,14 @@ impl Forwarder {
         specs: &[PortSpec],
         folder: &Path,
         start: u64,
+        config: &ForwarderConfig,
     ) -> Result<Self, OpenError> {
-        let one = ForwarderConfig { threads: Some(1) };
+        let one = ForwarderConfig {
+            threads: Some(1),
+            ..config.clone()
+        };
         let mut forwarder = Self::build(server, clock, specs, &one, |spec| {
-            let outlet = Outlet::new(spec.clone(), Way::File);
+            let outlet = Outlet::new(spec.clone(), Way::File, config.dump);
             let path = file_name(folder, &spec.interface, "out");
             outlet.set_capture(PcapWriter::create(&path, LinkType::Ethernet)?);
             Ok(Arc::new(outlet))
@@ -158,6 +168,7 @@ impl Forwarder {
             by_port,
             cpu_port,
             stop: AtomicBool::new(false),
+            dump: config.dump,
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = config.threads.unwrap_or(cores).min(specs.len()).max(1);

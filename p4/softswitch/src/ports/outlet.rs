@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use super::packet_socket::SendSocket;
 use super::pcap::PcapWriter;
 use super::spec::PortSpec;
+use super::worker::dump;
 use crate::ids::Port;
 use crate::switch::Switch;
 
@@ -97,6 +98,8 @@ pub(super) struct Outlet {
     pending: Mutex<Frames>,
     sender: Mutex<Sender>,
     counts: Counts,
+    /// Bytes of each packet to log.
+    dump: usize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -104,7 +107,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Outlet {
-    pub(super) fn new(spec: PortSpec, way: Way) -> Self {
+    pub(super) fn new(spec: PortSpec, way: Way, dump: usize) -> Self {
         Outlet {
             spec,
             up: AtomicBool::new(true),
@@ -115,6 +118,7 @@ impl Outlet {
                 batch: Frames::default(),
             }),
             counts: Counts::default(),
+            dump,
         }
     }
 
@@ -204,6 +208,11 @@ impl Outlet {
             for at in 0..total {
                 // A full disk shows when the capture is flushed.
                 let _ = capture.write(frames.frame(at), epoch);
+            }
+        }
+        if self.dump > 0 {
+            for at in 0..total {
+                dump("sent", self.spec.port, frames.frame(at), self.dump);
             }
         }
         let (mut at, mut drops, mut sent_bytes) = (0, 0, 0);

@@ -245,7 +245,7 @@ mod tests {
         capture.write(&[3], 1_000_003_000).unwrap();
         capture.flush().unwrap();
         std::fs::write(&two, big_endian(&[(1, 2, &[2]), (2, 0, &[4, 4])])).unwrap();
-        let files = [(7, &one[..]), (9, &two[..])];
+        let files = [(7, one.as_path()), (9, two.as_path())];
         let mut replay = Replay::open(files.into_iter(), 5).unwrap();
         let mut frames = Vec::new();
         while replay.due() == Some(5) {
@@ -277,7 +277,9 @@ mod tests {
         cases.push((whole, "40 of a frame's 41 bytes"));
         for (bytes, said) in cases {
             std::fs::write(&path, bytes).unwrap();
-            let error = Replay::open([(1, &path[..])].into_iter(), 0).err().unwrap();
+            let error = Replay::open([(1, path.as_path())].into_iter(), 0)
+                .err()
+                .unwrap();
             let error = error.to_string();
             assert!(
                 error.contains("x_in.pcap") && error.contains(said),

@@ -24,8 +24,8 @@ impl std::str::FromStr for PortSpec {
         let port = port
             .parse()
             .ok()
-            .filter(|port| *port < 511)
-            .ok_or_else(|| format!("{port:?} is not a port number from 0 to 510"))?;
+            .filter(|port| *port <= 511)
+            .ok_or_else(|| format!("{port:?} is not a port number from 0 to 511"))?;
         if interface.is_empty() {
             return Err(format!("{text:?} names no interface"));
         }
@@ -136,7 +136,7 @@ mod tests {
                 interface: "s1-eth3".into()
             }
         );
-        for bad in ["eth0", "@eth0", "x@eth0", "511@eth0", "-1@eth0", "1@"] {
+        for bad in ["eth0", "@eth0", "x@eth0", "512@eth0", "-1@eth0", "1@"] {
             assert!(bad.parse::<PortSpec>().is_err(), "{bad}");
         }
     }

@@ -42,6 +42,8 @@ pub(super) struct Shared {
     pub(super) by_port: Vec<Option<usize>>,
     pub(super) cpu_port: Option<Port>,
     pub(super) stop: AtomicBool,
+    /// Bytes of each packet to log.
+    pub(super) dump: usize,
 }
 
 impl Shared {
@@ -256,6 +258,9 @@ impl Worker {
                     // A full disk shows when the capture is flushed.
                     let _ = capture.write(frame, epoch);
                 }
+                if shared.dump > 0 {
+                    dump("received", port, frame, shared.dump);
+                }
                 switch.ingress(port, frame, now);
                 frames += 1;
                 bytes += frame.len() as u64;
@@ -309,6 +314,9 @@ impl Worker {
         for _ in 0..DRAIN_EVERY {
             match replay.next_frame() {
                 Ok(Some((port, frame))) => {
+                    if shared.dump > 0 {
+                        dump("received", port, frame, shared.dump);
+                    }
                     shared.lock().ingress(port, frame, now);
                     if let Some(at) = shared.by_port[usize::from(port)] {
                         shared.outlets[at].count_received(1, frame.len() as u64);
@@ -344,6 +352,17 @@ impl Worker {
             }
         }
     }
+}
+
+/// Logs the first bytes of a packet.
+pub(super) fn dump(what: &str, port: Port, frame: &[u8], bytes: usize) {
+    use std::fmt::Write as _;
+    let mut hex = String::new();
+    for byte in frame.iter().take(bytes) {
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    tracing::info!(port, length = frame.len(), "{what} {hex}");
 }
 
 /// Where packets leave the switch, while it is locked.

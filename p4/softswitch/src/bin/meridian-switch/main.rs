@@ -1,31 +1,52 @@
 //! `meridian-switch`: the softswitch as a program, with the command line of simple_switch_grpc.
 
 mod args;
+mod client;
+mod limits;
 
 use std::fs;
+use std::future::Future;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use p4runtime::info::Index;
+use softswitch::manage::metrics::Metrics;
+use softswitch::manage::{CountRpcs, RpcCounts, SwitchControlService};
 use softswitch::ports::{Forwarder, ForwarderConfig, Waker};
 use softswitch::server::{Clock, RealClock, Server, ServerConfig};
 use softswitch::{Program, Switch, SwitchConfig};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tonic::service::Routes;
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 use args::Args;
 
 /// An error that ends the program: what failed, and why.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The newest version of bmv2's JSON that is understood.
+const JSON_VERSION: &str = "2.23";
+/// How long unfinished work may keep the program from ending.
+const STOP_LIMIT: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {
-    let args = match Args::read(std::env::args()) {
+    let words: Vec<String> = std::env::args().collect();
+    if client::is_meant(&words) {
+        return block_on(client::run(words));
+    }
+    let args = match Args::read(words.into_iter()) {
         Ok(args) => args,
         Err(error) => error.exit(),
     };
+    if args.json_version {
+        println!("{JSON_VERSION}");
+        return ExitCode::SUCCESS;
+    }
     if let Err(error) = start_log(&args) {
         eprintln!("meridian-switch: {error}");
         return ExitCode::FAILURE;
@@ -33,13 +54,24 @@ fn main() -> ExitCode {
     for note in args.ignored() {
         tracing::warn!("ignored {note}");
     }
+    block_on(run(&args))
+}
+
+/// Runs a task to its end; says why if it failed.
+fn block_on(task: impl Future<Output = Result<(), Failure>>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build();
-    let result = runtime
-        .map_err(Failure::from)
-        .and_then(|runtime| runtime.block_on(run(&args)));
+    let result = match runtime {
+        Ok(runtime) => {
+            let result = runtime.block_on(task);
+            // What is still at work, such as loading a program, is not waited for.
+            runtime.shutdown_timeout(STOP_LIMIT);
+            result
+        }
+        Err(error) => Err(error.into()),
+    };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -77,15 +109,21 @@ fn start_log(args: &Args) -> Result<(), Failure> {
 
 async fn run(args: &Args) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
-    let switch = Arc::new(Mutex::new(Switch::new(SwitchConfig {
+    let mut switch = Switch::new(SwitchConfig {
         device_id: args.device_id,
         cpu_port: args.cpu_port,
         drop_port: args.drop_port,
         queues: args.priority_queues,
-        queue_depth: args.queue_depth,
         seed: args.seed,
         ..SwitchConfig::default()
-    })));
+    });
+    limits::apply(
+        &mut switch,
+        &args.queue_depth,
+        &args.queue_rate,
+        &args.port_rate,
+    );
+    let switch = Arc::new(Mutex::new(switch));
     let waker: Arc<OnceLock<Waker>> = Arc::default();
     let notify = {
         let waker = waker.clone();
@@ -103,53 +141,84 @@ async fn run(args: &Args) -> Result<(), Failure> {
             ..ServerConfig::default()
         },
     );
-    if let Some(path) = &args.program {
+    if let Some(path) = args.program.as_ref().filter(|_| !args.no_p4) {
         load(&server, path, args.p4info.as_deref()).await?;
     }
     let tls = tls(args)?;
-    let address = args.listen_address()?;
-    let listener = TcpListener::bind(address)
-        .await
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::AddrInUse => format!(
-                "{address} is in use, by another switch perhaps; choose another address with \
-             --grpc-server-addr"
-            ),
-            _ => format!("cannot listen on {address}: {error}"),
-        })?;
-    let mut forwarder = Forwarder::open(
-        server.clone(),
-        clock,
-        &args.interfaces,
-        &ForwarderConfig::default(),
-    )?;
-    if let Some(folder) = &args.pcap {
-        forwarder
-            .capture(folder)
-            .map_err(|e| format!("cannot write pcap files to {}: {e}", folder.display()))?;
-    }
+    let listener = listen("--grpc-server-addr", args.listen_address()?).await?;
+    let metrics_listener = match args.metrics_address()? {
+        Some(address) => Some(listen("--metrics", address).await?),
+        None => None,
+    };
+    let forwarder = open_ports(&server, clock, args)?;
     let _ = waker.set(forwarder.waker());
     if args.device_id == 0 {
         tracing::warn!("device id 0 is what unset means in P4Runtime; some clients refuse it");
     }
     tracing::info!(
-        %address,
+        address = %listener.local_addr()?,
         device_id = args.device_id,
         ports = args.interfaces.len(),
+        threads = forwarder.threads(),
         "P4Runtime server listening"
     );
-    serve(server, forwarder, listener, tls).await
+    let rpcs = RpcCounts::default();
+    if let Some(listener) = metrics_listener {
+        tracing::info!(address = %listener.local_addr()?, "metrics");
+        let metrics = Metrics {
+            server: server.clone(),
+            ports: forwarder.ports(),
+            rpcs: rpcs.clone(),
+        };
+        tokio::spawn(metrics.serve(listener));
+    }
+    serve(server, forwarder, listener, tls, CountRpcs(rpcs)).await
 }
 
-/// Serves until a signal comes or the forwarding thread fails.
+async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => format!(
+            "{address} is in use, by another switch perhaps; choose another address with {flag}"
+        )
+        .into(),
+        _ => format!("{flag}: cannot listen on {address}: {error}").into(),
+    })
+}
+
+fn open_ports(server: &Server, clock: Arc<dyn Clock>, args: &Args) -> Result<Forwarder, Failure> {
+    let config = ForwarderConfig {
+        threads: args.threads.map(usize::from),
+        dump: args.dump_packet_data,
+    };
+    if let Some(seconds) = args.use_files {
+        let wait = u64::try_from(seconds).unwrap_or(0);
+        let start = clock
+            .now()
+            .saturating_add(wait.saturating_mul(1_000_000_000));
+        let (server, folder) = (server.clone(), Path::new(""));
+        let opened = Forwarder::open_files(server, clock, &args.interfaces, folder, start, &config);
+        return opened.map_err(|error| format!("--use-files: {error}").into());
+    }
+    let mut forwarder = Forwarder::open(server.clone(), clock, &args.interfaces, &config)?;
+    if let Some(folder) = &args.pcap {
+        forwarder
+            .capture(folder)
+            .map_err(|e| format!("--pcap: cannot write files in {}: {e}", folder.display()))?;
+    }
+    Ok(forwarder)
+}
+
+/// Serves until a signal comes or the forwarding threads fail.
 async fn serve(
     server: Server,
     mut forwarder: Forwarder,
     listener: TcpListener,
     tls: Option<ServerTlsConfig>,
+    count: CountRpcs,
 ) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    let waker = forwarder.waker();
+    let (waker, ports) = (forwarder.waker(), forwarder.ports());
     let (mut interrupt, mut terminate) = (
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
@@ -162,7 +231,7 @@ async fn serve(
             .spawn(move || {
                 let result = forwarder.run(&stop);
                 let _ = ended.send(());
-                (forwarder, result)
+                result
             })?
     };
     let until = async {
@@ -172,22 +241,23 @@ async fn serve(
             _ = forwarding_ended => {}
         }
     };
-    let served = server.serve(listener, tls, until).await;
+    let control = SwitchControlService::new(server.clone(), ports.clone(), waker.clone());
+    let more = Routes::new(control.grpc());
+    let served = server.serve_with(listener, tls, more, count, until).await;
     stop.store(true, Ordering::Release);
     waker.wake();
-    match thread.join() {
-        Ok((forwarder, result)) => {
-            for info in forwarder.ports().list() {
-                tracing::info!(
-                    port = info.port,
-                    received = info.stats.received,
-                    sent = info.stats.sent,
-                    send_drops = info.stats.send_drops,
-                    "port"
-                );
-            }
-            result.map_err(|e| format!("forwarding ended: {e}"))?;
-        }
+    let result = thread.join();
+    for info in ports.list() {
+        tracing::info!(
+            port = info.port,
+            received = info.stats.received,
+            sent = info.stats.sent,
+            send_drops = info.stats.send_drops,
+            "port"
+        );
+    }
+    match result {
+        Ok(result) => result.map_err(|e| format!("forwarding ended: {e}"))?,
         Err(_) => return Err("the forwarding thread panicked".into()),
     }
     Ok(served?)

@@ -1,0 +1,315 @@
+//! `meridian-switch queue` and `meridian-switch port`: a running switch's queues and ports.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use p4runtime::switch::v1::switch_control_client::SwitchControlClient;
+use p4runtime::switch::v1::{self, ListPortsRequest, ListQueuesRequest, SetQueuesRequest};
+use p4runtime::transport::{self, Tls};
+use softswitch::manage::{rate_from_message, rate_to_message};
+use softswitch::{Port, Rate};
+use tonic::transport::Channel;
+
+use crate::Failure;
+use crate::limits;
+
+/// Shows and sets queues and ports of a running switch.
+#[derive(Debug, Parser)]
+#[command(name = "meridian-switch", version, infer_long_args = true)]
+struct Client {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Shows and sets queues.
+    #[command(
+        subcommand_required = true,
+        after_help = "\
+Examples:
+  meridian-switch queue show
+  meridian-switch queue set --port 1 --queue 0 --rate 10mbit --depth 100
+  meridian-switch queue set --port 1 --port-rate 1gbit
+  meridian-switch queue set --rate none"
+    )]
+    Queue {
+        #[command(subcommand)]
+        command: QueueCommand,
+    },
+    /// Shows ports, their interfaces and what passed them.
+    #[command(after_help = "Example: meridian-switch port show --address 127.0.0.1:9559")]
+    Port {
+        #[command(subcommand)]
+        command: PortCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum PortCommand {
+    /// Shows the ports.
+    Show {
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum QueueCommand {
+    /// Shows the queues of all ports, or of one.
+    Show {
+        /// The port.
+        #[arg(long, value_parser = limits::port)]
+        port: Option<Port>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Sets rate and depth: of every queue, of a port's, or of one.
+    Set {
+        /// The port; without it: all ports.
+        #[arg(long, value_parser = limits::port)]
+        port: Option<Port>,
+        /// The queue; without it: each of the port's.
+        #[arg(long, requires = "port", value_parser = limits::queue)]
+        queue: Option<u8>,
+        /// How fast each of the queues sends, such as 10mbit or 500pps; none: as fast as it goes.
+        #[arg(long, value_parser = Limit::read, required_unless_present_any = ["depth", "port_rate"])]
+        rate: Option<Limit>,
+        /// How many packets each of the queues holds.
+        #[arg(long, value_name = "PACKETS")]
+        depth: Option<u64>,
+        /// How fast all of the port's queues together send.
+        #[arg(long, value_name = "RATE", value_parser = Limit::read, requires = "port", conflicts_with = "queue")]
+        port_rate: Option<Limit>,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// A rate, or none.
+#[derive(Clone, Copy, Debug)]
+struct Limit(Option<Rate>);
+
+impl Limit {
+    fn read(text: &str) -> Result<Limit, softswitch::NotARate> {
+        Rate::parse(text).map(Limit)
+    }
+
+    fn message(self) -> v1::Rate {
+        rate_to_message(self.0)
+    }
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Where the switch serves P4Runtime.
+    #[arg(long, default_value = "127.0.0.1:9559", value_name = "ADDRESS:PORT")]
+    address: String,
+    /// Certificates (PEM) of the authority that the switch's certificate is from: uses TLS.
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// This client's certificate (PEM), if the switch asks for one.
+    #[arg(long, value_name = "FILE", requires_all = ["cacert", "key"])]
+    cert: Option<PathBuf>,
+    /// This client's private key (PEM).
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Whether a command line is one of these.
+pub(crate) fn is_meant(words: &[String]) -> bool {
+    matches!(
+        words.get(1).map(String::as_str),
+        Some("queue" | "queues" | "port" | "ports")
+    )
+}
+
+/// Carries out a command line.
+///
+/// # Errors
+/// When the switch is not reached, or refuses.
+pub(crate) async fn run(words: Vec<String>) -> Result<(), Failure> {
+    let singular = words.into_iter().enumerate().map(|(at, word)| match at {
+        1 => word.trim_end_matches('s').to_owned(),
+        _ => word,
+    });
+    let client = match Client::try_parse_from(singular) {
+        Ok(client) => client,
+        Err(error) => error.exit(),
+    };
+    match client.what {
+        What::Port {
+            command: PortCommand::Show { common },
+        } => {
+            let mut switch = connect(&common).await?;
+            let answer = switch.list_ports(ListPortsRequest {}).await;
+            print_ports(&said(answer)?.ports, common.format);
+        }
+        What::Queue {
+            command: QueueCommand::Show { port, common },
+        } => {
+            let mut switch = connect(&common).await?;
+            let request = ListQueuesRequest {
+                port: port.map(u32::from),
+            };
+            let answer = switch.list_queues(request).await;
+            print_queues(&said(answer)?.queues, common.format);
+        }
+        What::Queue {
+            command:
+                QueueCommand::Set {
+                    port,
+                    queue,
+                    rate,
+                    depth,
+                    port_rate,
+                    common,
+                },
+        } => {
+            let mut switch = connect(&common).await?;
+            let request = SetQueuesRequest {
+                port: port.map(u32::from),
+                queue: queue.map(u32::from),
+                depth_packets: depth,
+                rate: rate.map(Limit::message),
+                port_rate: port_rate.map(Limit::message),
+            };
+            let answer = switch.set_queues(request).await;
+            print_queues(&said(answer)?.queues, common.format);
+        }
+    }
+    Ok(())
+}
+
+fn said<T>(answer: Result<tonic::Response<T>, tonic::Status>) -> Result<T, Failure> {
+    match answer {
+        Ok(answer) => Ok(answer.into_inner()),
+        Err(status) if status.code() == tonic::Code::Unimplemented => {
+            Err("the switch there has no queues service; is it a meridian-switch?".into())
+        }
+        Err(status) => Err(status.message().to_owned().into()),
+    }
+}
+
+async fn connect(common: &Common) -> Result<SwitchControlClient<Channel>, Failure> {
+    let read = |path: &PathBuf| {
+        std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+    };
+    let tls = match &common.cacert {
+        Some(authority) => Some(Tls {
+            ca: Some(read(authority)?),
+            identity: match (&common.cert, &common.key) {
+                (Some(cert), Some(key)) => Some((read(cert)?, read(key)?)),
+                _ => None,
+            },
+            domain: None,
+        }),
+        None => None,
+    };
+    let channel = transport::connect_tls(&common.address, tls.as_ref()).await;
+    let channel =
+        channel.map_err(|error| format!("{error}; --address says where the switch is"))?;
+    Ok(SwitchControlClient::new(channel))
+}
+
+fn rate_text(rate: Option<&v1::Rate>) -> String {
+    match rate.and_then(rate_from_message) {
+        Some(rate) => rate.to_string(),
+        None => "none".to_owned(),
+    }
+}
+
+fn print_ports(ports: &[v1::Port], format: Format) {
+    if format == Format::Text {
+        println!(
+            "{:>4}  {:<15} {:<5} {:>10} {:>14} {:>14} {:>10}",
+            "port", "interface", "state", "rate", "received", "sent", "not sent"
+        );
+    }
+    let mut rows = Vec::new();
+    for port in ports {
+        let counters = port.counters.unwrap_or_default();
+        let state = if port.up { "up" } else { "down" };
+        let rate = rate_text(port.rate.as_ref());
+        match format {
+            Format::Text => println!(
+                "{:>4}  {:<15} {state:<5} {rate:>10} {:>14} {:>14} {:>10}",
+                port.port,
+                port.interface,
+                counters.received_packets,
+                counters.sent_packets,
+                counters.send_drops
+            ),
+            Format::Json => rows.push(format!(
+                "{{\"port\": {}, \"interface\": {:?}, \"up\": {}, \"rate\": \"{rate}\", \
+                 \"received_packets\": {}, \"received_bytes\": {}, \"receive_drops\": {}, \
+                 \"sent_packets\": {}, \"sent_bytes\": {}, \"send_drops\": {}}}",
+                port.port,
+                port.interface,
+                port.up,
+                counters.received_packets,
+                counters.received_bytes,
+                counters.receive_drops,
+                counters.sent_packets,
+                counters.sent_bytes,
+                counters.send_drops
+            )),
+        }
+    }
+    print_rows(&rows, format);
+}
+
+fn print_queues(queues: &[v1::Queue], format: Format) {
+    if format == Format::Text {
+        println!(
+            "{:>4} {:>5} {:>8} {:>8} {:>10} {:>14} {:>14} {:>10}",
+            "port", "queue", "packets", "depth", "rate", "in", "out", "dropped"
+        );
+    }
+    let mut rows = Vec::new();
+    for queue in queues {
+        let counters = queue.counters.unwrap_or_default();
+        let rate = rate_text(queue.rate.as_ref());
+        match format {
+            Format::Text => println!(
+                "{:>4} {:>5} {:>8} {:>8} {rate:>10} {:>14} {:>14} {:>10}",
+                queue.port,
+                queue.queue,
+                queue.packets,
+                queue.depth_packets,
+                counters.packets_in,
+                counters.packets_out,
+                counters.drops
+            ),
+            Format::Json => rows.push(format!(
+                "{{\"port\": {}, \"queue\": {}, \"packets\": {}, \"depth_packets\": {}, \
+                 \"rate\": \"{rate}\", \"packets_in\": {}, \"packets_out\": {}, \
+                 \"bytes_out\": {}, \"drops\": {}}}",
+                queue.port,
+                queue.queue,
+                queue.packets,
+                queue.depth_packets,
+                counters.packets_in,
+                counters.packets_out,
+                counters.bytes_out,
+                counters.drops
+            )),
+        }
+    }
+    print_rows(&rows, format);
+}
+
+fn print_rows(rows: &[String], format: Format) {
+    if format == Format::Json {
+        println!("[{}]", rows.join(",\n "));
+    }
+}
