@@ -77,7 +77,7 @@ impl Metrics {
             ),
             (
                 "meridian_port_receive_drops_total",
-                "Frames that arrived but could not be had whole.",
+                "Frames that arrived but were lost: too many, or not to be had whole.",
                 |s| s.receive_drops,
             ),
             ("meridian_port_sent_packets_total", "Frames sent.", |s| {

@@ -18,7 +18,8 @@ pub struct InterfaceStats {
     pub received: u64,
     /// Bytes of those.
     pub received_bytes: u64,
-    /// Frames that arrived but could not be had whole.
+    /// Frames that arrived but were lost: the switch was too busy, or they could not be had
+    /// whole.
     pub receive_drops: u64,
     /// Frames sent.
     pub sent: u64,

@@ -142,6 +142,23 @@ impl Ring {
         self.cut
     }
 
+    /// Frames that found the ring full since the last call.
+    pub(crate) fn lost(&self) -> u64 {
+        let (mut counts, mut len) = ([0u32; 2], size_of::<[u32; 2]>() as libc::socklen_t);
+        // SAFETY: the pointers are to a structure of two integers (packets and drops) and to its
+        // length.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut counts).cast(),
+                &raw mut len,
+            )
+        };
+        if result < 0 { 0 } else { counts[1].into() }
+    }
+
     /// Whether a frame is there.
     pub(crate) fn has_frame(&self) -> bool {
         self.status(self.next).load(Ordering::Acquire) & STATUS_USER != 0
@@ -195,6 +212,9 @@ impl Ring {
         const ADDRESS: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16);
         let is_outgoing = slot[ADDRESS + 10] == libc::PACKET_OUTGOING;
         let (mac, len) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
+        if header.tp_len == 0 {
+            return;
+        }
         if header.tp_snaplen < header.tp_len {
             if status & STATUS_COPY == 0 {
                 self.cut += 1;

@@ -27,7 +27,7 @@ const BATCHES_PER_TURN: usize = 4;
 const DRAIN_EVERY: u64 = 16;
 /// Longest wait, ns, when nothing is due: a lost wake-up costs no more than this.
 const WAIT_MAX: u64 = 500_000_000;
-/// How often, ns, the server is asked what it has due while frames keep coming.
+/// How often, ns, something else than frames gets its turn while these keep coming.
 const TICK_EVERY: u64 = 10_000_000;
 /// How often what became ready meanwhile is taken out before others may have the switch: a program
 /// that sends packets round and round must not keep its lock.
@@ -145,9 +145,6 @@ impl Worker {
         let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Acquire) && !stop() {
             let wait = self.wait();
-            if wait > 0 {
-                self.flush_captures();
-            }
             fds.clear();
             fds.extend([self.waker.fd(), self.monitor.as_raw_fd()]);
             // A descriptor below zero is not polled.
@@ -181,26 +178,42 @@ impl Worker {
         Ok(())
     }
 
-    /// How long, ns, to wait for frames.
+    /// Does what is due besides packets; how long, ns, to wait for frames then.
     fn wait(&mut self) -> u64 {
         let has_frame = |inlet: &Inlet| inlet.ring.as_ref().is_some_and(Ring::has_frame);
         let busy = self.inlets.iter().any(has_frame);
         let now = self.shared.clock.now();
-        if self.is_first && (!busy || now >= self.next_tick) {
-            let due = self.shared.server.tick();
-            self.next_tick = now + TICK_EVERY;
-            let tick = due.map_or(WAIT_MAX, |at| at.saturating_sub(now));
-            if !busy {
-                return self.until_due(now).min(tick);
-            }
+        if busy && now < self.next_tick {
+            return 0;
         }
-        if busy { 0 } else { self.until_due(now) }
+        if now >= self.next_tick {
+            self.next_tick = now + TICK_EVERY;
+            self.count_lost();
+        }
+        self.flush_captures();
+        let tick = match self.is_first {
+            true => self.shared.server.tick(),
+            false => None,
+        };
+        if busy {
+            return 0;
+        }
+        let tick = tick.map_or(WAIT_MAX, |at| at.saturating_sub(now));
+        self.until_due(now).min(tick)
     }
 
     fn until_due(&self, now: u64) -> u64 {
         let due = [self.due, self.replay.as_ref().and_then(Replay::due)];
         let first = due.into_iter().flatten().min();
         first.map_or(WAIT_MAX, |at| at.saturating_sub(now).min(WAIT_MAX))
+    }
+
+    fn count_lost(&self) {
+        for inlet in &self.inlets {
+            if let Some(ring) = &inlet.ring {
+                inlet.outlet.count_receive_drops(ring.lost());
+            }
+        }
     }
 
     fn flush_captures(&mut self) {
@@ -224,14 +237,15 @@ impl Worker {
                 _ => return,
             }
             let taken = self.take_in(at);
-            self.drain_switch();
+            self.send();
             if taken < BATCH {
                 return;
             }
         }
     }
 
-    /// Gives a batch of what an interface received to the switch; how many frames it was.
+    /// Gives a batch of what an interface received to the switch, and takes out what may leave;
+    /// how many frames it was.
     fn take_in(&mut self, at: usize) -> usize {
         let shared = self.shared.clone();
         let (now, epoch) = (shared.clock.now(), shared.clock.epoch());
@@ -243,8 +257,8 @@ impl Worker {
         };
         let cut_before = ring.cut();
         let (mut frames, mut bytes) = (0, 0);
-        let mut switch = shared.lock();
         let (scratch, capture) = (&mut self.scratch, &mut inlet.capture);
+        let mut switch = shared.lock();
         let mut out = Out {
             shared: &shared,
             ready: &mut self.ready,
@@ -269,6 +283,7 @@ impl Worker {
                 }
             });
         });
+        self.due = out.take_all(&mut switch, now);
         drop(switch);
         inlet.outlet.count_received(frames, bytes);
         inlet.outlet.count_receive_drops(ring.cut() - cut_before);
@@ -278,26 +293,25 @@ impl Worker {
     /// Takes everything that is ready out of the switch and sends it.
     fn drain_switch(&mut self) {
         let shared = self.shared.clone();
-        {
-            let mut switch = shared.lock();
-            let now = shared.clock.now();
-            switch.make_due_ready(now);
-            let mut out = Out {
-                shared: &shared,
-                ready: &mut self.ready,
-                touched: &mut self.touched,
-            };
-            let goes_on = (0..ROUNDS).all(|_| out.fill(&mut switch, now));
-            self.due = match goes_on {
-                true => Some(now),
-                false => switch.next_due(),
-            };
-        }
-        let epoch = shared.clock.epoch();
+        let mut switch = shared.lock();
+        let now = shared.clock.now();
+        let mut out = Out {
+            shared: &shared,
+            ready: &mut self.ready,
+            touched: &mut self.touched,
+        };
+        self.due = out.take_all(&mut switch, now);
+        drop(switch);
+        self.send();
+    }
+
+    /// Sends what has been put in line, and hands controllers what is theirs.
+    fn send(&mut self) {
+        let epoch = self.shared.clock.epoch();
         for at in self.touched.drain(..) {
-            shared.outlets[at].send(epoch);
+            self.shared.outlets[at].send(epoch);
         }
-        shared.server.poll_cpu();
+        self.shared.server.poll_cpu();
     }
 
     /// Gives the switch what the files hold, when its time has come.
@@ -374,6 +388,15 @@ struct Out<'a> {
 }
 
 impl Out<'_> {
+    /// Puts everything that may leave at `now` ns in line to be sent; when (ns) there is more.
+    fn take_all(&mut self, switch: &mut Switch, now: u64) -> Option<u64> {
+        switch.make_due_ready(now);
+        match (0..ROUNDS).all(|_| self.fill(switch, now)) {
+            true => Some(now),
+            false => switch.next_due(),
+        }
+    }
+
     /// Puts what is ready in line to be sent; whether there was anything. Packets for the CPU
     /// port stay, for the server.
     fn fill(&mut self, switch: &mut Switch, now: u64) -> bool {
