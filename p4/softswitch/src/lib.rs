@@ -38,6 +38,7 @@ pub mod server;
 mod state;
 mod switch;
 mod table;
+pub mod trace;
 mod value;
 
 pub use ids::*;

@@ -23,6 +23,7 @@ mod scenarios;
 mod switch;
 mod telemetry;
 mod thrift;
+mod vectors;
 mod wire;
 
 /// A test for each scenario, on the target of the module.
@@ -39,8 +40,29 @@ macro_rules! scenarios {
     };
 }
 
+/// A test for each of the softswitch's test programs that has vectors.
+macro_rules! vectors {
+    ($target:expr, $reason:literal, $($program:ident)*) => {
+        $(
+            #[test]
+            #[ignore = $reason]
+            fn $program() {
+                let test = concat!(module_path!(), "::", stringify!($program));
+                crate::switch::in_namespaces(test, || {
+                    crate::vectors::run($target, stringify!($program));
+                });
+            }
+        )*
+    };
+}
+
 mod on_bmv2 {
     use crate::{scenarios, telemetry};
+
+    vectors! {
+        crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
+        paths hashes choice
+    }
 
     scenarios! {
         crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
@@ -63,6 +85,11 @@ mod on_bmv2 {
 
 mod on_meridian_switch {
     use crate::{scenarios, telemetry};
+
+    vectors! {
+        crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",
+        paths hashes choice
+    }
 
     scenarios! {
         crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",

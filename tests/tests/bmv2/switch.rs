@@ -52,11 +52,18 @@ impl Target {
 /// the test program runs once more, inside, for this one `test`, which is its path with the crate's
 /// name in front.
 pub(crate) fn isolated(test: &str, target: Target, scenario: impl FnOnce(&mut Switch)) {
-    if std::env::var_os(IN_NAMESPACE).is_some() {
-        let mut switch = Switch::start(target);
+    in_namespaces(test, || {
+        let fabric = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled/fabric");
+        let mut switch = Switch::start(target, &fabric);
         switch.insert(entries::all(&switch.index).unwrap());
         scenario(&mut switch);
-        return;
+    });
+}
+
+/// [`isolated`], without a switch.
+pub(crate) fn in_namespaces(test: &str, scenario: impl FnOnce()) {
+    if std::env::var_os(IN_NAMESPACE).is_some() {
+        return scenario();
     }
     let (_, test) = test.split_once("::").unwrap();
     // bmv2 reads the state of interfaces from /sys, which shows those of the namespace it was
@@ -103,13 +110,12 @@ pub(crate) struct Switch {
 
 impl Switch {
     /// Lays the cables, starts the switch, becomes its primary controller and gives it the
-    /// pipeline.
-    fn start(target: Target) -> Self {
+    /// pipeline: `program` is the path of its JSON and P4Info without their extensions.
+    pub(crate) fn start(target: Target, program: &Path) -> Self {
         let wires = lay_cables();
         let process = spawn(target);
-        let compiled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled");
-        let info = std::fs::read_to_string(compiled.join("fabric.p4info.txtpb")).unwrap();
-        let json = std::fs::read(compiled.join("fabric.json")).unwrap();
+        let info = std::fs::read_to_string(program.with_extension("p4info.txtpb")).unwrap();
+        let json = std::fs::read(program.with_extension("json")).unwrap();
         let index = Index::parse_text(&info).unwrap();
 
         // The session's own task needs a thread while the test waits for packets.

@@ -197,9 +197,14 @@ impl Run<'_> {
     }
 
     fn log(&mut self, x: u16) {
-        if !tracing::enabled!(tracing::Level::INFO) {
-            return;
+        if tracing::enabled!(tracing::Level::INFO) {
+            let message = self.log_message(x);
+            tracing::info!(target: "p4", "{message}");
         }
+    }
+
+    /// A log message with its arguments in place.
+    pub(crate) fn log_message(&self, x: u16) -> String {
         let call = &self.program.parts.logs[at(x)];
         let mut args = call
             .args
@@ -215,7 +220,7 @@ impl Run<'_> {
             }
             message.push_str(piece);
         }
-        tracing::info!(target: "p4", "{message}");
+        message
     }
 
     fn parser_op(&mut self, ins: Ins) -> bool {
@@ -328,6 +333,10 @@ impl Run<'_> {
             })
             .collect();
         let digest = DigestId(digest.into());
+        if let Some(tracer) = &mut self.machine.tracer {
+            let name = self.program.digests()[digest.index()].name.clone();
+            tracer.push(crate::trace::Event::Digest { name });
+        }
         self.state.digests.push(DigestMessage { digest, values });
     }
 }

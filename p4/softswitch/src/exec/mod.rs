@@ -1,7 +1,7 @@
 //! The interpreter.
 
 pub(crate) mod bits;
-mod calc;
+pub(crate) mod calc;
 mod externs;
 mod headers;
 pub(crate) mod packet;
@@ -11,6 +11,7 @@ use crate::program::code::{Ins, Pc, Slot, ones};
 use crate::program::{ActionCode, Program, Source};
 use crate::state::State;
 use crate::table::Target;
+use crate::trace::Tracer;
 use bits::sign_extend;
 use packet::{Inner, Requests};
 
@@ -27,6 +28,8 @@ const LOOP_FUEL: u32 = 1 << 20;
 /// Buffers of one switch that outlive a packet.
 pub(crate) struct Machine {
     pub(crate) frame: Box<Frame>,
+    /// Present while the switch traces.
+    pub(crate) tracer: Option<Box<Tracer>>,
     key: Vec<u64>,
     bytes: Vec<u8>,
 }
@@ -49,6 +52,7 @@ impl Machine {
         let frame = frame.try_into().unwrap_or_else(|_| Box::new([0; 1 << 16]));
         Machine {
             frame,
+            tracer: None,
             key: Vec::new(),
             bytes: Vec::new(),
         }
@@ -57,6 +61,9 @@ impl Machine {
     /// Puts a program's constants in place.
     pub(crate) fn prepare(&mut self, program: &Program) {
         self.frame.fill(0);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.prepare(program);
+        }
         self.key.resize(key_words(program), 0);
         let constants = &program.parts.constants;
         self.frame[program.parts.constants_base..][..constants.len()].copy_from_slice(constants);
@@ -96,8 +103,18 @@ impl Run<'_> {
     }
 
     /// Runs code until it halts.
-    #[allow(clippy::too_many_lines, reason = "one arm per instruction")]
+    #[inline]
     pub(crate) fn run(&mut self, entry: Pc) {
+        if self.machine.tracer.is_none() {
+            return self.run_code::<false>(entry);
+        }
+        self.trace_begin(entry);
+        self.run_code::<true>(entry);
+        self.trace_end(entry);
+    }
+
+    #[allow(clippy::too_many_lines, reason = "one arm per instruction")]
+    fn run_code<const TRACED: bool>(&mut self, entry: Pc) {
         let code = self.program.parts.code.as_slice();
         let mut frame: &mut Frame = &mut self.machine.frame;
         let mut pc = entry as usize;
@@ -126,6 +143,10 @@ impl Run<'_> {
             // By reference: each arm then loads the operands it has, instead of
             // all arms' operands being taken apart beforehand.
             let ins = &code[pc];
+            if TRACED {
+                self.trace_step(pc, *ins);
+                frame = &mut self.machine.frame;
+            }
             pc += 1;
             match *ins {
                 Ins::Mov { d, a } => set!(d, get!(a)),

@@ -23,6 +23,8 @@ pub(crate) struct Inner {
     pub(crate) words: Vec<u64>,
     /// The queue it waits in.
     pub(crate) queue: u8,
+    /// Its number while the switch traces.
+    pub(crate) number: u64,
     /// µs when it was queued.
     pub(crate) queued_at: u64,
     /// The same in ns.
@@ -60,6 +62,7 @@ impl Inner {
         self.ingress_len = from.ingress_len;
         self.length = from.length;
         self.cut = 0;
+        self.number = from.number;
     }
 
     pub(crate) fn payload(&self) -> &[u8] {

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use super::ast::{Binary, Ex, HeaderRef, Names, Part, StackRef, Unary};
 use super::code::{Indexed, Ins, Pc, Slot, limbs};
 use super::number::Number;
+use super::place::Place;
 use super::{LoadError, invalid, unsupported};
 
 /// Words for temporaries.
@@ -43,6 +44,7 @@ impl Operand {
 pub(super) struct Emitter<'a> {
     pub(super) names: &'a Names,
     pub(super) code: Vec<Ins>,
+    pub(super) places: Vec<(Pc, Place)>,
     pub(super) indexed: Vec<Indexed>,
     pub(super) constants: Vec<u64>,
     constant_slots: HashMap<Vec<u64>, Slot>,
@@ -61,6 +63,7 @@ impl<'a> Emitter<'a> {
         Emitter {
             names,
             code: Vec::new(),
+            places: Vec::new(),
             indexed: Vec::new(),
             constants: Vec::new(),
             constant_slots: HashMap::new(),
@@ -84,6 +87,11 @@ impl<'a> Emitter<'a> {
     pub(super) fn emit(&mut self, ins: Ins) {
         self.fresh = None;
         self.code.push(ins);
+    }
+
+    /// Says where the code that follows comes from.
+    pub(super) fn mark(&mut self, place: Place) {
+        self.places.push((self.here(), place));
     }
 
     /// Forgets temporaries: call between statements.

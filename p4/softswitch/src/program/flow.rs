@@ -10,6 +10,7 @@ use super::ast::Names;
 use super::code::{Ins, Pc};
 use super::emit::Emitter;
 use super::info::*;
+use super::place::{self, Place};
 use super::tables::TableDef;
 use super::{ActionCode, LoadError, invalid, raw};
 use crate::ids::*;
@@ -117,8 +118,15 @@ impl Flow<'_, '_> {
                 Node::Condition(condition) => {
                     let ex = self.names.ex(&condition.expression, &self.emitter.place)?;
                     let otherwise = condition.false_next.as_deref();
+                    let begin = self.emitter.here();
                     let mut taken = Vec::new();
                     self.emitter.jump_if(&ex, false, &mut taken)?;
+                    let source = place::source(condition.source_info.as_ref());
+                    let place = Place::Condition {
+                        source: source.unwrap_or_else(|| condition.name.clone()),
+                        end: self.emitter.here(),
+                    };
+                    self.emitter.places.push((begin, place));
                     nodes
                         .jumps
                         .extend(taken.into_iter().map(|at| (at, otherwise)));
@@ -186,6 +194,14 @@ impl Flow<'_, '_> {
             return Ok(());
         }
         let moved = self.emitter.here() - entry;
+        let places = &self.emitter.places;
+        let within = |at: Pc| (entry..entry + length as Pc).contains(&at);
+        let copies: Vec<_> = places
+            .iter()
+            .filter(|(at, _)| within(*at))
+            .map(|(at, place)| (at + moved, place.clone()))
+            .collect();
+        self.emitter.places.extend(copies);
         for at in from..from + length {
             let ins = self.emitter.code[at];
             let ins = ins

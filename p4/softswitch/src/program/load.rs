@@ -8,6 +8,7 @@ use super::code::{Ins, Pc, Slot};
 use super::emit::{Emitter, Operand};
 use super::info::*;
 use super::layout::Layout;
+use super::place::Place;
 use super::primitives::{Calls, Primitives};
 use super::tables::{self, TableDef};
 use super::{
@@ -84,6 +85,7 @@ pub(super) fn load(json: &[u8]) -> Result<Program, LoadError> {
         standard,
         parts,
         errors: super::ParserErrors::find(&root.errors),
+        error_names: root.errors,
     })
 }
 
@@ -159,6 +161,7 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
     let deparse = deparser_code(root, &mut emitter, &mut calls, &lists)?;
     let update = checksum_code(root, names, &mut emitter, false)?;
 
+    emitter.places.sort_by_key(|(at, _)| *at);
     let mut field_lists = vec![Vec::new()];
     for list in &root.field_lists {
         field_lists.push(list_slots(list, names)?);
@@ -172,6 +175,7 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
         params_base: names.layout.words as Slot,
         constants_base: emitter.constants_base(),
         code: emitter.code,
+        places: emitter.places,
         constants: emitter.constants,
         indexed: emitter.indexed,
         hashes: calls.hashes,
@@ -260,6 +264,7 @@ fn checksum_code(
             continue;
         }
         emitter.place = format!("checksum {}", checksum.name);
+        emitter.mark(Place::Checksum(checksum.name.clone()));
         emitter.release_temps();
         let mut skips = Vec::new();
         if verify {

@@ -12,6 +12,7 @@ pub(crate) mod layout;
 mod load;
 mod number;
 pub(crate) mod parser;
+pub(crate) mod place;
 mod primitives;
 mod raw;
 mod shift;
@@ -40,6 +41,7 @@ pub struct Program {
     pub(crate) standard: Standard,
     pub(crate) parts: Parts,
     pub(crate) errors: ParserErrors,
+    pub(crate) error_names: Vec<(String, u64)>,
 }
 
 impl std::fmt::Debug for Program {
@@ -59,6 +61,8 @@ pub(crate) struct Parts {
     pub(crate) constants_base: usize,
     pub(crate) constants: Vec<u64>,
     pub(crate) code: Vec<Ins>,
+    /// Where the code comes from, in order of the code.
+    pub(crate) places: Vec<(Pc, place::Place)>,
     pub(crate) indexed: Vec<Indexed>,
     pub(crate) hashes: Vec<HashCall>,
     pub(crate) logs: Vec<LogCall>,

@@ -8,6 +8,7 @@ use super::ast::{Ex, HeaderRef, Part, StackRef, text};
 use super::code::{Ins, Pc, Slot, limbs, ones};
 use super::emit::Operand;
 use super::number::Number;
+use super::place::Place;
 use super::primitives::Primitives;
 use super::{LoadError, raw};
 
@@ -67,6 +68,7 @@ pub(super) fn compile(
     let mut jumps: Vec<(usize, &str)> = Vec::new();
     for state in &parser.parse_states {
         labels.insert(&state.name, primitives.emitter.here());
+        primitives.emitter.mark(Place::State(state.name.clone()));
         for (number, op) in state.parser_ops.iter().enumerate() {
             primitives.emitter.place = format!(
                 "parser state {}, operation {number} ({})",
@@ -198,6 +200,7 @@ fn nested_call(json: &Json, place: &str) -> Result<raw::Call, LoadError> {
     let op = json.get("op").and_then(|op| op.as_str());
     let parameters = json.get("parameters").and_then(|p| p.as_array());
     Ok(raw::Call {
+        source_info: None,
         op: op
             .ok_or_else(|| super::invalid(place, "a primitive has no name"))?
             .to_owned(),

@@ -6,6 +6,7 @@ use super::ast::{Binary, Ex, HeaderRef, Part, StackRef, lookup, text};
 use super::code::{HashCall, Ins, LogCall, Pc, Slot};
 use super::emit::{Emitter, Operand};
 use super::load::Lists;
+use super::place::{self, Place};
 use super::{LoadError, raw};
 
 /// What primitives refer to besides words.
@@ -32,6 +33,9 @@ impl Primitives<'_, '_> {
             self.emitter.place = format!("action {name}, primitive {number} ({})", call.op);
             self.emitter.release_temps();
             starts.push(self.emitter.here());
+            if let Some(source) = place::source(call.source_info.as_ref()) {
+                self.emitter.mark(Place::Statement(source));
+            }
             match call.op.as_str() {
                 "_jump" => {
                     jumps.push((self.emitter.code.len(), self.target(call, 0)?));

@@ -124,6 +124,13 @@ pub(super) struct Call {
     pub(super) op: String,
     #[serde(default)]
     pub(super) parameters: Vec<Json>,
+    pub(super) source_info: Option<SourceInfo>,
+}
+
+/// Where in the source something comes from.
+#[derive(Deserialize)]
+pub(super) struct SourceInfo {
+    pub(super) source_fragment: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -302,6 +309,7 @@ pub(super) struct EntryAction {
 #[derive(Deserialize)]
 pub(super) struct Conditional {
     pub(super) name: String,
+    pub(super) source_info: Option<SourceInfo>,
     pub(super) expression: Json,
     pub(super) true_next: Option<String>,
     pub(super) false_next: Option<String>,

@@ -11,6 +11,7 @@ use crate::program::Program;
 use crate::program::code::{Slot, ones};
 use crate::switch::queue::Popped;
 use crate::switch::{Packet, Switch};
+use crate::trace::{self, Event, Tracer};
 
 /// Resubmitted or recirculated packets that may wait at a time, and passes
 /// through ingress that one packet may cause at a time.
@@ -51,6 +52,14 @@ impl Switch {
         };
         let mut inner = self.pool.pop().unwrap_or_default();
         inner.receive(packet);
+        if let Some(tracer) = &mut self.machine.tracer {
+            inner.number = tracer.arrival();
+        }
+        self.note(|| Event::Received {
+            port,
+            length: packet.len(),
+            bytes: trace::hex(packet),
+        });
         let entry = Entry {
             port: Some(port),
             instance: instance::NORMAL,
@@ -59,6 +68,46 @@ impl Switch {
         self.pass(&program, inner, entry, now);
         self.run_again(&program, now);
         self.program = Some(program);
+        self.end_of_trace();
+    }
+
+    /// Traces from now on, or no longer: the tracer there was.
+    pub(crate) fn set_tracer(&mut self, tracer: Option<Box<Tracer>>) -> Option<Box<Tracer>> {
+        let before = std::mem::replace(&mut self.machine.tracer, tracer);
+        if let (Some(tracer), Some(program)) = (&mut self.machine.tracer, &self.program) {
+            tracer.prepare(program);
+        }
+        before
+    }
+
+    /// Tells the tracer, if there is one.
+    #[inline]
+    fn note(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(tracer) = &mut self.machine.tracer {
+            tracer.push(event());
+        }
+    }
+
+    /// Tells the tracer of a clone, and of how many there will be.
+    #[inline]
+    fn note_clone(&mut self, from: &'static str, session: u32) {
+        if self.machine.tracer.is_none() {
+            return;
+        }
+        let found = self.state.as_ref().and_then(|s| s.clones.get(&session));
+        let replicas = found.map_or(0, |s| s.replicas.len());
+        self.note(|| Event::Clone {
+            from,
+            session,
+            replicas,
+        });
+    }
+
+    #[inline]
+    fn end_of_trace(&mut self) {
+        if let Some(tracer) = &mut self.machine.tracer {
+            tracer.flush();
+        }
     }
 
     /// Runs what was recirculated. A program that recirculates for ever does
@@ -79,6 +128,9 @@ impl Switch {
         for _ in 0..LOOP_LIMIT {
             let requests = self.ingress_once(program, &mut packet, entry, now);
             if requests.abort {
+                self.note(|| Event::Drop {
+                    reason: "an assertion failed or a loop did not end",
+                });
                 return self.put_back(packet);
             }
             if let Some((session, list)) = requests.clone {
@@ -87,6 +139,7 @@ impl Switch {
             match requests.resubmit {
                 None => return self.admit(program, packet, now),
                 Some(list) => {
+                    self.note(|| Event::Resubmit);
                     let kept = self.keep(program, list);
                     entry.port = None;
                     entry.instance = instance::RESUBMITTED;
@@ -100,6 +153,9 @@ impl Switch {
             }
         }
         self.stats.loop_drops += 1;
+        self.note(|| Event::Drop {
+            reason: "resubmitted too often",
+        });
         self.put_back(packet);
     }
 
@@ -194,7 +250,12 @@ impl Switch {
             // Out of the way while the replicas are made, which do not need it.
             let state = self.state.take();
             let groups = state.as_ref().map(|s| &s.multicast);
-            if let Some(replicas) = groups.and_then(|g| g.get(&(group as u32))) {
+            let replicas = groups.and_then(|g| g.get(&(group as u32)));
+            self.note(|| Event::Multicast {
+                group,
+                replicas: replicas.map_or(0, |r| r.len()),
+            });
+            if let Some(replicas) = replicas {
                 self.replicate(program, &packet, replicas, None, now);
             }
             self.state = state;
@@ -203,6 +264,9 @@ impl Switch {
         let port = self.machine.frame[at(standard.egress_spec)];
         if port == u64::from(self.config.drop_port) {
             self.stats.ingress_drops += 1;
+            self.note(|| Event::Drop {
+                reason: "egress_spec is the drop port at the end of ingress",
+            });
             return self.put_back(packet);
         }
         self.machine.frame[at(standard.instance_type)] = instance::NORMAL;
@@ -240,6 +304,7 @@ impl Switch {
         (session, list): (u32, u16),
         now: u64,
     ) {
+        self.note_clone("ingress", session);
         if !self.has_session(session) {
             return;
         }
@@ -314,6 +379,9 @@ impl Switch {
         };
         if priority >= u64::from(self.queues.count()) {
             self.stats.priority_drops += 1;
+            self.note(|| Event::Drop {
+                reason: "the priority names a queue that is not there",
+            });
             return self.put_back(packet);
         }
         packet.queue = priority as u8;
@@ -321,12 +389,18 @@ impl Switch {
         packet.queued_ns = now;
         if self.queues.is_full(port, packet.queue) {
             self.stats.queue_drops += 1;
+            self.note(|| Event::Drop {
+                reason: "the queue is full, or there is no such port",
+            });
             return self.put_back(packet);
         }
         if let Some([(time, time_bits), (depth, depth_bits), ..]) = standard.queueing {
             frame[at(time)] = packet.queued_at & ones(time_bits);
             frame[at(depth)] = self.queues.len(port, packet.queue) as u64 & ones(depth_bits);
         }
+        let (queue, depth) = (packet.queue, self.queues.len(port, packet.queue));
+        self.note(|| Event::Enqueue { port, queue, depth });
+        let frame = &self.machine.frame;
         packet.words.clear();
         packet
             .words
@@ -386,13 +460,34 @@ impl Switch {
                 break;
             };
             let queue = packet.queue;
+            if let Some(tracer) = &mut self.machine.tracer {
+                tracer.current = packet.number;
+            }
+            self.note(|| Event::Dequeue {
+                port,
+                queue,
+                waited: now.saturating_sub(packet.queued_ns),
+            });
             sent = self.egress(&program, port, packet, now);
+            if let Some(packet) = &sent {
+                let bytes = &packet.buf[..packet.out_len()];
+                self.note(|| Event::Sent {
+                    port,
+                    length: bytes.len(),
+                    bytes: trace::hex(bytes),
+                });
+            }
+            // What circulates goes on in the same part.
+            if self.again.is_empty() {
+                self.end_of_trace();
+            }
             if let Some(packet) = &sent {
                 self.queues.charge(port, queue, start, packet.out_len());
                 break;
             }
         }
         self.run_again(&program, now);
+        self.end_of_trace();
         self.program = Some(program);
         if sent.is_some() {
             self.stats.sent += 1;
@@ -409,6 +504,9 @@ impl Switch {
     ) -> Option<Boxed> {
         let requests = self.egress_once(program, port, &mut packet, now);
         if requests.abort {
+            self.note(|| Event::Drop {
+                reason: "an assertion failed or a loop did not end",
+            });
             self.put_back(packet);
             return None;
         }
@@ -418,11 +516,15 @@ impl Switch {
         let drop_port = u64::from(self.config.drop_port);
         if self.machine.frame[at(program.standard.egress_spec)] == drop_port {
             self.stats.egress_drops += 1;
+            self.note(|| Event::Drop {
+                reason: "egress_spec is the drop port at the end of egress",
+            });
             self.put_back(packet);
             return None;
         }
         self.deparse(program, &mut packet, now);
         if let Some(list) = requests.recirculate {
+            self.note(|| Event::Recirculate);
             self.recirculate(packet, list, program);
             return None;
         }
@@ -473,6 +575,7 @@ impl Switch {
 
     /// The packet as it is at the end of egress, with fresh metadata.
     fn clone_egress(&mut self, program: &Program, packet: &Inner, id: u32, list: u16, now: u64) {
+        self.note_clone("egress", id);
         if !self.has_session(id) {
             return;
         }

@@ -158,6 +158,21 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_l2_entries: Option<u32>,
 
+    /// Prints every packet's whole way through the program on standard output.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "text"
+    )]
+    pub(crate) trace: Option<TraceFormat>,
+
+    /// Sends one packet, given in hexadecimal, through the program with its const entries, prints
+    /// its way and ends. Repeat for more packets.
+    #[arg(long, value_name = "PORT:HEX", requires = "program")]
+    pub(crate) trace_packet: Vec<TracePacket>,
+
     /// Where to serve P4Runtime. Only this machine can reach the default; 0.0.0.0 serves all.
     #[arg(long, default_value = "127.0.0.1:9559", value_name = "ADDRESS:PORT")]
     pub(crate) grpc_server_addr: String,
@@ -227,6 +242,52 @@ pub(crate) struct Args {
     /// Prints the newest version of bmv2's JSON that is understood.
     #[arg(long)]
     pub(crate) json_version: bool,
+}
+
+/// How traces are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// A line for each step.
+    Text,
+    /// One line of JSON for each packet's way from its arrival to a queue, and from there on.
+    Json,
+}
+
+/// A packet to trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TracePacket {
+    /// Where it comes in.
+    pub(crate) port: Port,
+    /// Its bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl std::str::FromStr for TracePacket {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (port, hex) = text
+            .split_once(':')
+            .ok_or("write the port, a colon and the packet's bytes in hexadecimal")?;
+        let port = port
+            .parse()
+            .ok()
+            .filter(|port| *port <= 511)
+            .ok_or_else(|| format!("{port:?} is not a port from 0 to 511"))?;
+        let digits: Vec<u32> = hex
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .map(|c| {
+                c.to_digit(16)
+                    .ok_or_else(|| format!("{c:?} is not a hexadecimal digit"))
+            })
+            .collect::<Result<_, _>>()?;
+        if digits.len() % 2 == 1 {
+            return Err("a byte has two hexadecimal digits; one is missing".to_owned());
+        }
+        let bytes = digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect();
+        Ok(TracePacket { port, bytes })
+    }
 }
 
 /// How much to log.

@@ -3,6 +3,7 @@
 mod args;
 mod client;
 mod limits;
+mod trace;
 
 use std::fs;
 use std::future::Future;
@@ -18,7 +19,7 @@ use softswitch::manage::metrics::Metrics;
 use softswitch::manage::{CountRpcs, RpcCounts, SwitchControlService};
 use softswitch::ports::{Forwarder, ForwarderConfig, Waker};
 use softswitch::server::{Clock, RealClock, Server, ServerConfig};
-use softswitch::{Program, Switch, SwitchConfig};
+use softswitch::{Program, Switch};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tonic::service::Routes;
@@ -53,6 +54,9 @@ fn main() -> ExitCode {
     }
     for note in args.ignored() {
         tracing::warn!("ignored {note}");
+    }
+    if !args.trace_packet.is_empty() {
+        return block_on(async { trace::packets(&args) });
     }
     block_on(run(&args))
 }
@@ -109,14 +113,10 @@ fn start_log(args: &Args) -> Result<(), Failure> {
 
 async fn run(args: &Args) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::default());
-    let mut switch = Switch::new(SwitchConfig {
-        device_id: args.device_id,
-        cpu_port: args.cpu_port,
-        drop_port: args.drop_port,
-        queues: args.priority_queues,
-        seed: args.seed,
-        ..SwitchConfig::default()
-    });
+    let mut switch = Switch::new(trace::config(args));
+    if let Some(format) = args.trace {
+        switch.set_trace_sink(Some(trace::printer(format)));
+    }
     limits::apply(
         &mut switch,
         &args.queue_depth,

@@ -1,0 +1,107 @@
+//! The vectors beside the test programs. They were recorded on
+//! simple_switch_grpc, except where docs/reference-v1model.md says that it
+//! deviates from the specifications; `tests/tests/bmv2` compares with it anew.
+//!
+//! `VECTORS_RECORD=1` writes what this switch does into the files instead.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "support/vectors.rs"]
+mod vectors;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use p4runtime::client::{Config, Session};
+use p4runtime::info::Index;
+use softswitch::server::{Server, ServerConfig};
+use softswitch::{SharedSwitch, Switch, SwitchConfig};
+use vectors::{Packets, Step};
+
+/// Sends a packet in and collects what leaves, `now` in ns.
+fn through(switch: &SharedSwitch, port: u16, bytes: &[u8], now: u64) -> Packets {
+    let mut switch = switch.lock().unwrap();
+    let mut sent = Packets::new();
+    switch.ingress(port, bytes, now);
+    let mut ready = Vec::new();
+    loop {
+        switch.take_ready(&mut ready);
+        if ready.is_empty() {
+            return sent;
+        }
+        for &port in &ready {
+            while let Some(packet) = switch.dequeue(port, now) {
+                sent.entry(port).or_default().push(packet.bytes);
+            }
+        }
+    }
+}
+
+async fn run(name: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name);
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let switch: SharedSwitch = Arc::new(Mutex::new(Switch::new(SwitchConfig {
+        device_id: 1,
+        cpu_port: Some(510),
+        queues: 8,
+        ..SwitchConfig::default()
+    })));
+    let server = Server::new(switch.clone(), ServerConfig::default());
+    let index = Index::parse_text(&read(&format!("{name}.p4info.txtpb"))).unwrap();
+    let json = read(&format!("{name}.json")).into_bytes();
+    server.install(index.p4info().clone(), json).await.unwrap();
+    let (session, _streams) = Session::open(server.channel(), Config::new(1, 1))
+        .await
+        .unwrap();
+
+    let text = read("vectors");
+    let is_recorded = std::env::var_os("VECTORS_RECORD").is_some();
+    let mut sent = BTreeMap::new();
+    let mut now = 1_000_000_000;
+    for step in vectors::parse(&text) {
+        match step {
+            Step::Write(words) => {
+                let update =
+                    vectors::update(&index, &words).unwrap_or_else(|e| panic!("{words:?}: {e}"));
+                session
+                    .write_all(vec![update])
+                    .await
+                    .unwrap_or_else(|e| panic!("{words:?}: {e}"));
+            }
+            Step::Packet {
+                line,
+                port,
+                bytes,
+                out,
+            } => {
+                now += 1_000;
+                let left = through(&switch, port, &bytes, now);
+                if !is_recorded {
+                    assert_eq!(left, out, "{name}/vectors, line {line}");
+                }
+                sent.insert(line, left);
+            }
+        }
+    }
+    if is_recorded {
+        std::fs::write(folder.join("vectors"), vectors::record(&text, &sent)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn paths() {
+    run("paths").await;
+}
+
+#[tokio::test]
+async fn hashes() {
+    run("hashes").await;
+}
+
+#[tokio::test]
+async fn choice() {
+    run("choice").await;
+}
