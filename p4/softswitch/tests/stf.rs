@@ -2,7 +2,8 @@
 //!
 //! `SOFTSWITCH_STF` names a directory with pairs `X.json` (a compiled program)
 //! and `X.stf` (commands, packets in and packets expected). Without it there
-//! is nothing to run. `SOFTSWITCH_STF_ONLY` limits the run to names that
+//! is nothing to run. Where there is `X.p4info.txt` as well, P4Runtime has to
+//! take the two together. `SOFTSWITCH_STF_ONLY` limits the run to names that
 //! contain it. A file `known-failures` in the directory lists names, one a
 //! line, that may fail.
 
@@ -11,10 +12,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use softswitch::control::{ActionCall, CloneSession, EntryAction, MatchField, Replica, TableEntry};
 use softswitch::program::MatchKind;
+use softswitch::server::{Server, ServerConfig};
 use softswitch::{Program, Switch, SwitchConfig, TableId, Value};
 
 type Result<T> = std::result::Result<T, String>;
@@ -58,6 +60,10 @@ fn packet_tests() {
 fn packet_test(file: &Path) -> Result<()> {
     let json = std::fs::read(file.with_extension("json")).map_err(|e| e.to_string())?;
     let program = Program::load(&json).map_err(|e| e.to_string())?;
+    let info = file.with_extension("p4info.txt");
+    if info.exists() {
+        bind(&info, json).map_err(|e| format!("{}: {e}", info.display()))?;
+    }
     let mut switch = Switch::new(SwitchConfig::default());
     switch.install(Arc::new(program));
     let mut test = Test {
@@ -75,6 +81,19 @@ fn packet_test(file: &Path) -> Result<()> {
         }
     }
     test.compare()
+}
+
+/// Installs a program by its P4Info, as a controller does.
+fn bind(info: &Path, json: Vec<u8>) -> Result<()> {
+    let text = std::fs::read_to_string(info).map_err(|e| e.to_string())?;
+    let index = p4runtime::info::Index::parse_text(&text).map_err(|e| e.to_string())?;
+    let switch = Arc::new(Mutex::new(Switch::new(SwitchConfig::default())));
+    let server = Server::new(switch, ServerConfig::default());
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|e| e.to_string())?
+        .block_on(server.install(index.p4info().clone(), json))
+        .map_err(|fault| fault.to_string())
 }
 
 struct Test {

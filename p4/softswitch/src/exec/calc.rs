@@ -42,10 +42,7 @@ pub(crate) fn evaluate(
 /// What follows the parsed headers, as far as it will be sent.
 fn payload(packet: &Inner) -> &[u8] {
     let payload = packet.payload();
-    match packet.cut {
-        0 => payload,
-        cut => &payload[..cut.min(payload.len())],
-    }
+    &payload[..packet.cut.min(payload.len())]
 }
 
 fn serialize(input: &Input, frame: &Frame, writer: &mut Writer<'_>) {

@@ -17,7 +17,7 @@ pub(crate) struct Inner {
     /// Bytes it has, as `packet_length` tells egress: headers added and
     /// removed count.
     pub(crate) length: u64,
-    /// It is cut to this many bytes when it leaves; 0: it is not.
+    /// It is cut to this many bytes when it leaves.
     pub(crate) cut: usize,
     /// Its words, while it is queued.
     pub(crate) words: Vec<u64>,
@@ -50,7 +50,7 @@ impl Inner {
         self.cursor = 0;
         self.ingress_len = len as u64;
         self.length = len as u64;
-        self.cut = 0;
+        self.cut = usize::MAX;
     }
 
     /// Copies another packet, its words excepted.
@@ -61,7 +61,7 @@ impl Inner {
         self.cursor = from.cursor;
         self.ingress_len = from.ingress_len;
         self.length = from.length;
-        self.cut = 0;
+        self.cut = usize::MAX;
         self.number = from.number;
     }
 
@@ -71,19 +71,12 @@ impl Inner {
 
     /// Bytes it leaves with.
     pub(crate) fn out_len(&self) -> usize {
-        match self.cut {
-            0 => self.len,
-            cut => self.len.min(cut),
-        }
+        self.len.min(self.cut)
     }
 
     /// Cuts it to `bytes`, unless it is cut shorter already.
     pub(crate) fn truncate(&mut self, bytes: u64) {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
-        self.cut = match self.cut {
-            0 => bytes,
-            cut => cut.min(bytes),
-        };
+        self.cut = self.cut.min(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 }
 

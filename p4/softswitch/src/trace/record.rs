@@ -3,6 +3,7 @@
 use super::names::{self, Word};
 use super::{Event, Field, Trace, TraceSink};
 use crate::exec::{Frame, Run, calc};
+use crate::profile::GroupState;
 use crate::program::Program;
 use crate::program::code::{Ins, Pc, Slot, limbs};
 use crate::program::place::Place;
@@ -363,7 +364,7 @@ impl Run<'_> {
             Some(Target::Group(chosen) | Target::OneShot(chosen)) => profile.and_then(|id| {
                 let state = self.state.profiles[id.index()].group(chosen)?;
                 *group = state.id;
-                self.choice(id.index(), &state.active)
+                self.choice(id.index(), state)
             }),
             _ => None,
         };
@@ -376,17 +377,20 @@ impl Run<'_> {
         }
     }
 
-    /// The member that a selector is going to choose.
-    fn choice(&self, profile: usize, active: &[u32]) -> Option<u32> {
+    /// The member that a group is going to choose.
+    fn choice(&self, profile: usize, group: &GroupState) -> Option<u32> {
+        let mut random = self.state.random.clone();
+        if group.random {
+            return group.pick(random.next());
+        }
         let calculation = self.program.parts.selectors[profile].as_ref()?;
-        let hash = calc::evaluate(
+        let frame = &self.machine.frame;
+        group.pick(calc::evaluate(
             calculation,
-            &self.machine.frame,
+            frame,
             self.packet,
             &mut Vec::new(),
-            &mut self.state.random.clone(),
-        );
-        let at = hash.checked_rem(active.len() as u64)?;
-        active.get(at as usize).copied()
+            &mut random,
+        ))
     }
 }
