@@ -76,9 +76,10 @@ async fn run(name: &str) {
                 port,
                 bytes,
                 out,
+                ..
             } => {
                 now += 1_000;
-                let left = through(&switch, port, &bytes, now);
+                let left = vectors::in_order(through(&switch, port, &bytes, now));
                 if !is_recorded {
                     assert_eq!(left, out, "{name}/vectors, line {line}");
                 }

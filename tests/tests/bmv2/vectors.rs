@@ -36,14 +36,19 @@ pub(crate) fn run(target: Target, name: &str) {
                 port,
                 bytes,
                 out,
+                bmv2,
             } => {
+                let out = match target {
+                    Target::Bmv2 if !bmv2.is_empty() => bmv2,
+                    _ => out,
+                };
                 switch.send(port.into(), &bytes);
                 let wait = |port: u16| match out.get(&port).map_or(0, Vec::len) {
                     _ if is_recorded => (100, A_WHILE),
                     0 => (0, A_WHILE),
                     count => (count, SOON),
                 };
-                let left = collect(&switch, wait);
+                let left = format::in_order(collect(&switch, wait));
                 if !is_recorded {
                     assert_eq!(left, out, "{name}/vectors, line {line}");
                 }

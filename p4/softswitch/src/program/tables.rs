@@ -299,9 +299,13 @@ impl Flow<'_, '_> {
                 }
             }
         }
+        // p4c writes no default action for tables with an action profile: it
+        // is NoAction.
+        let no_action = table.next_tables.get("NoAction");
+        let no_action = no_action.filter(|_| info.implementation != Implementation::Direct);
         let next_none = match next_miss {
             Some(next) => next,
-            None => resolve(&table.base_default_next),
+            None => resolve(no_action.unwrap_or(&table.base_default_next)),
         };
         let (keys, key_parts) = self.keys(table, info, &place)?;
         let key_words = key_parts.len();

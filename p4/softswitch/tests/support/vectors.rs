@@ -8,8 +8,8 @@
 //! meter NAME INDEX CIR CBURST PIR PBURST  direct TABLE KEY CIR CBURST PIR PBURST
 //! in PORT HEX                             out PORT HEX
 //! ```
-//! `out` lines say what leaves after the `in` before them, each port's in its
-//! order.
+//! `out` lines say what leaves after the `in` before them, in any order. Where
+//! bmv2 deviates from the specifications, `bmv2` lines say what leaves there.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use p4runtime::entry::{self, Error};
 use p4runtime::info::Index;
 use p4runtime::v1::{DirectMeterEntry, Entity, MeterConfig, Update};
 
-/// Packets by port, each port's in the order they left.
+/// Packets by port, each port's in order of their bytes: which of several
+/// copies leaves first is not specified.
 pub(crate) type Packets = BTreeMap<u16, Vec<Vec<u8>>>;
 
 /// A line, or an `in` with its `out`s.
@@ -31,7 +32,15 @@ pub(crate) enum Step {
         port: u16,
         bytes: Vec<u8>,
         out: Packets,
+        /// The same on bmv2, if that deviates.
+        bmv2: Packets,
     },
+}
+
+/// Puts each port's packets in order.
+pub(crate) fn in_order(mut packets: Packets) -> Packets {
+    packets.values_mut().for_each(|packets| packets.sort());
+    packets
 }
 
 fn number(word: &str) -> u64 {
@@ -63,14 +72,17 @@ pub(crate) fn parse(text: &str) -> Vec<Step> {
                 port: number(port) as u16,
                 bytes: bytes(rest),
                 out: Packets::new(),
+                bmv2: Packets::new(),
             }),
-            ["out", port, rest @ ..] => match steps.last_mut() {
-                Some(Step::Packet { out, .. }) => {
-                    let port = number(port) as u16;
-                    out.entry(port).or_default().push(bytes(rest));
-                }
-                _ => panic!("line {line}: out without in"),
-            },
+            [what @ ("out" | "bmv2"), port, rest @ ..] => {
+                let Some(Step::Packet { out, bmv2, .. }) = steps.last_mut() else {
+                    panic!("line {line}: {what} without in");
+                };
+                let side = if *what == "out" { out } else { bmv2 };
+                let packets = side.entry(number(port) as u16).or_default();
+                packets.push(bytes(rest));
+                packets.sort();
+            }
             words => steps.push(Step::Write(words.iter().map(|w| (*w).to_owned()).collect())),
         }
     }
