@@ -99,7 +99,7 @@ fn tracing_changes_nothing() {
         sink.lock().unwrap().push(trace)
     })));
     for i in 0..200u16 {
-        let packet = support::rocev2(0x0a00_0001 | u32::from(i % 70) << 8, i, 7, 100);
+        let packet = support::rocev2(0x0a00_0001 | u32::from(i % 64) << 8, i, 7, 100);
         let now = u64::from(i) * 10_000;
         plain.ingress(support::ENTRANCE, &packet, now);
         traced.ingress(support::ENTRANCE, &packet, now);

@@ -46,5 +46,5 @@ pub(super) fn value(program: &Program, words: &[u64], header: u16, field: u16) -
 
 /// A number of several words.
 pub(super) fn hex(limbs: &[u64]) -> String {
-    format!("{:#x}", crate::Value::from_limbs(limbs))
+    crate::Value::from_limbs(limbs).to_string()
 }

@@ -33,6 +33,7 @@ pub(crate) enum Step {
         bytes: Vec<u8>,
         out: Packets,
         /// The same on bmv2, if that deviates.
+        #[allow(dead_code, reason = "only where bmv2 runs")]
         bmv2: Packets,
     },
 }
