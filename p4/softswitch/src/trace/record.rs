@@ -310,7 +310,7 @@ impl Run<'_> {
         let key = key.collect();
         let entry = match table.len() {
             0 => None,
-            _ => table.index.find(&table.store, words),
+            _ => table.find(def, &self.machine.frame, &mut vec![0; words.len()]),
         };
         let (target, data) = match entry {
             Some(entry) => (Some(table.target(entry)), table.data(entry)),
