@@ -177,7 +177,7 @@ collective:
         let jobs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../topologies/jobs");
         let mut seen = 0;
         for file in std::fs::read_dir(jobs).unwrap() {
-            Job::load(file.unwrap().path()).unwrap();
+            crate::workload::Workload::load(file.unwrap().path()).unwrap();
             seen += 1;
         }
         assert!(seen >= 2);

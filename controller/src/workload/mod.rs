@@ -10,12 +10,14 @@
 mod exchange;
 mod file;
 mod grid;
+pub mod import;
 mod job;
 mod model;
 mod parse;
 mod ring;
 mod tree;
 mod two_level;
+mod write;
 
 pub use exchange::{Exchange, Operation, Workload};
 pub use file::JobError;

@@ -342,13 +342,14 @@ fn shape(s: &mut Section<'_, '_, '_>, grid: &Grid) -> Option<Model> {
     })
 }
 
-const COLLECTIVE_FIELDS: [&str; 8] = [
+const COLLECTIVE_FIELDS: [&str; 9] = [
     "name",
     "kind",
     "over",
     "algorithm",
     "bytes_per_rank",
     "times",
+    "wraps",
     "rail_aligned",
     "overlap",
 ];
@@ -380,6 +381,7 @@ fn collective(s: &mut Section<'_, '_, '_>, grid: &Grid, index: usize) -> Option<
         return None;
     }
     let times = optional(s, "times", 1, |s, f| big(s, f, 1, MOST));
+    let wraps = optional(s, "wraps", 0, |s, f| big(s, f, 0, MOST));
     let rail_aligned = optional(s, "rail_aligned", true, |s, f| s.boolean(f));
     let overlap_ppm = optional(s, "overlap", 0, |s, f| s.share_ppm(f));
     if grid.group_size(over?) < 2 {
@@ -399,6 +401,7 @@ fn collective(s: &mut Section<'_, '_, '_>, grid: &Grid, index: usize) -> Option<
     let mut exchange = Exchange::new(&name?, operation?, over?, bytes?);
     exchange.algorithm = algorithm?;
     exchange.times = times?;
+    exchange.wraps = wraps?;
     exchange.rail_aligned = rail_aligned?;
     exchange.overlap_ppm = overlap_ppm?;
     // The largest sums there are must fit 64 bits.
