@@ -2,7 +2,7 @@
 
 use crate::entries::ranks;
 use crate::intent::{FlowKey, Intent, Pin, Planner, Unfit, View};
-use crate::placement::{Demand, FlowPlan, Path, place, replace};
+use crate::placement::{Demand, FlowPlan, Path, on_paths, place, replace};
 use crate::reaction::{Landing, Ns, ReactionModel};
 use crate::reconcile::{LARGEST_BATCH, Plan, State, diff};
 use crate::routing::LinkSet;
@@ -131,6 +131,28 @@ impl Desired {
         self.refresh()
     }
 
+    /// Puts `flows` on these paths instead of choosing; flows whose path is missing, or leads over a link
+    /// that is down, take the routes.
+    ///
+    /// # Errors
+    /// As [`set_flows`](Self::set_flows).
+    pub fn set_paths(
+        &mut self,
+        flows: Vec<Flow>,
+        paths: Vec<Option<Path>>,
+    ) -> Result<Vec<Change>, Unfit> {
+        let demands: Vec<Demand> = flows.iter().map(|f| f.demand).collect();
+        self.placed = on_paths(&self.planner.network(&self.view), &demands, &paths);
+        self.flows = flows;
+        self.refresh()
+    }
+
+    /// The planner.
+    #[must_use]
+    pub fn planner(&self) -> &Planner {
+        &self.planner
+    }
+
     /// Takes note of which links are down: routes change, and flows whose paths broke move.
     ///
     /// # Errors
@@ -145,15 +167,17 @@ impl Desired {
 
     /// Plans anew; what each switch has to do for it.
     fn refresh(&mut self) -> Result<Vec<Change>, Unfit> {
-        let pins: Vec<Pin> = self
-            .flows
-            .iter()
-            .zip(&self.placed.paths)
-            .filter_map(|(flow, path)| {
-                Some(Pin {
-                    flow: flow.key,
-                    path: path.clone()?,
-                })
+        let placed = self.flows.iter().zip(&self.placed.paths);
+        let mut placed: Vec<(&Flow, &Path)> = placed
+            .filter_map(|(flow, path)| Some((flow, path.as_ref()?)))
+            .collect();
+        // Where a table is too small for all, the largest flows keep their place.
+        placed.sort_by_key(|(flow, _)| std::cmp::Reverse(flow.demand.bytes));
+        let pins: Vec<Pin> = placed
+            .into_iter()
+            .map(|(flow, path)| Pin {
+                flow: flow.key,
+                path: path.clone(),
             })
             .collect();
         self.intent = self.planner.plan(&self.view, &pins);
@@ -198,8 +222,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::entries::PlacedFlow;
     use crate::intent::Options;
     use crate::reconcile::apply;
+    use p4runtime::typed::TableKey;
     use topology::{Clos, NicId, Tier, generate};
 
     fn desired() -> Desired {
@@ -290,5 +316,28 @@ mod tests {
         );
         let first = landings[0].at;
         assert!(first >= 1_000 + model.detect_ns + model.compute_ns + model.rpc_ns);
+    }
+
+    #[test]
+    fn a_full_table_leaves_flows_to_the_routes_and_says_so() {
+        let mut desired = desired();
+        let topology = Arc::clone(desired.topology());
+        let room = u32::try_from(<PlacedFlow as TableKey>::SIZE).unwrap();
+        let [src, dst] = [0, 16].map(|n| topology[NicId(n)].v4.into());
+        let flows = (0..room + 5).map(|i| Flow {
+            key: FlowKey::roce(src, dst, 0x100 + i),
+            demand: Demand {
+                src: 0,
+                dst: 16,
+                bytes: 1 << 20,
+                port: None,
+            },
+        });
+        desired.set_flows(flows.collect()).unwrap();
+        let leaf = topology[NicId(0)].ports().next().unwrap().leaf.switch.0;
+        let left_out: Vec<_> = desired.intent().left_out.iter().collect();
+        assert_eq!(left_out, [(&leaf, &5)]);
+        desired.set_flows(Vec::new()).unwrap();
+        assert!(desired.intent().left_out.is_empty());
     }
 }

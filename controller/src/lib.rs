@@ -20,6 +20,7 @@
 //! 3. [`workload`] reads a job and says, to the byte, what its rings send; [`placement`] chooses hosts,
 //!    orders the rings so that little crosses LA domains, and gives every flow a path such that the
 //!    busiest link carries as little as possible. Bounds stand beside the results.
+//!    [`simulate`] says how fast all that would be, with max-min fair rates instead of packets.
 //! 4. [`intent`] makes each switch's table entries of all that; [`entries`] are their types.
 //! 5. [`desired`] keeps the whole and tells what a change means for each switch; [`reaction`] says when, in
 //!    fabric time, its writes take effect.
@@ -41,5 +42,6 @@ pub mod reaction;
 pub mod reconcile;
 pub mod routing;
 pub mod session;
+pub mod simulate;
 pub mod telemetry;
 pub mod workload;

@@ -1,9 +1,10 @@
 //! Flows to paths: the most loaded link carries as little as possible.
 //!
 //! Equal flows over a leaf-spine fabric whose leaves have alike uplinks get the exact optimum, by
-//! colouring ([`super::colour`]). Everything else (three tiers, missing links, mixed speeds or sizes) is
-//! placed greedily, largest flow first, each on the path whose busiest link ends up least busy; then flows
-//! on the busiest link are moved as long as that helps. [`bound`](super::bound) says how good any answer could be.
+//! colouring ([`super::colour`]). Everything else (three tiers, missing links, mixed speeds or sizes) begins
+//! with what the regular part of the fabric gives ([`super::layered`]); the rest is placed greedily, largest
+//! flow first, each on the path whose busiest link ends up least busy; then flows on the busiest link are
+//! moved as long as that helps. [`bound`](super::bound) says how good any answer could be.
 
 use super::placer::Placer;
 use crate::routing::{Graph, LinkSet, Routes, Switch};
@@ -48,6 +49,20 @@ pub struct Network<'a> {
 }
 
 impl Network<'_> {
+    /// The path over `switches`, each left by its port in `ports` towards destination number `dest`;
+    /// `first` and `last` are the NICs' ports.
+    #[must_use]
+    pub fn path(
+        &self,
+        dest: usize,
+        switches: &[Switch],
+        ports: &[u32],
+        first: Port,
+        last: Port,
+    ) -> Path {
+        path(self, dest, switches, ports, first, last)
+    }
+
     /// Whether there is a way for `demand` from any port of its source.
     pub(super) fn connects(&self, demand: &Demand) -> bool {
         let Some(dest) = self.terminals[demand.dst as usize].destination else {
@@ -144,6 +159,16 @@ pub fn place(network: &Network, demands: &[Demand]) -> FlowPlan {
             }
         }
     } else {
+        for (flow, path) in super::layered::place(network, demands)
+            .into_iter()
+            .enumerate()
+        {
+            if let Some(path) = path
+                && placer.is_valid(flow, &path)
+            {
+                placer.take(flow, path);
+            }
+        }
         placer.greedy();
         placer.improve();
     }
@@ -180,6 +205,21 @@ pub fn replace(
     } else {
         kept
     }
+}
+
+/// The plan that has `demands` on these paths, and nothing on paths that are not up.
+#[must_use]
+pub fn on_paths(network: &Network, demands: &[Demand], paths: &[Option<Path>]) -> FlowPlan {
+    let mut placer = Placer::new(network, demands);
+    for (flow, path) in paths.iter().enumerate().take(demands.len()) {
+        if let Some(path) = path
+            && placer.is_valid(flow, path)
+        {
+            let path = placer.refreshed(flow, path);
+            placer.take(flow, path);
+        }
+    }
+    placer.finish()
 }
 
 /// A path over `switches`, each left by its port in `ports`; `first` and `last` are the NICs' ports.

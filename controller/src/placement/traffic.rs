@@ -10,6 +10,7 @@ use crate::workload::{
 };
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use topology::{HostId, Topology};
 
 /// A NIC of a job: the host slot and the NIC's number on that host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +34,30 @@ pub struct NicFlow {
     pub dst: End,
     /// Bytes.
     pub bytes: u64,
+}
+
+/// What the flows of a chain are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChainKind {
+    /// The edges of a ring, in its order.
+    Ring,
+    /// The edges of a tree: up and down in turn, each from a child.
+    Tree,
+    /// The edges of a ring inside one LA domain, of two levels.
+    Domain,
+    /// The edges of a ring between the owners of one piece, of two levels.
+    Piece,
+    /// A flow of its own.
+    Lone,
+}
+
+/// Flows that advance together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// What they are.
+    pub kind: ChainKind,
+    /// The collective they are part of: one channel of one group.
+    pub set: u32,
 }
 
 /// In which order rings and trees visit hosts.
@@ -69,6 +94,8 @@ impl Volume {
 pub struct Traffic {
     /// All flows, exchange by exchange.
     pub flows: Vec<NicFlow>,
+    /// The chains that flows name.
+    pub chains: Vec<Chain>,
     /// By exchange.
     pub volumes: Vec<Volume>,
 }
@@ -100,6 +127,23 @@ pub fn anywhere(workload: &Workload, nics: u32) -> Vec<Site> {
         .collect()
 }
 
+/// Where these hosts are, all their NICs included.
+#[must_use]
+pub fn sites_of(topology: &Topology, hosts: impl IntoIterator<Item = HostId>) -> Vec<Site> {
+    hosts
+        .into_iter()
+        .map(|id| Site {
+            host: id.0,
+            las: topology[id].nics().map(|nic| topology[nic].la.0).collect(),
+            groups: vec![
+                topology.building_of(id).0,
+                topology.pod_of(id).0,
+                topology[id].segment.0,
+            ],
+        })
+        .collect()
+}
+
 /// The traffic of one iteration. `sites` has the place of each host slot; slots beyond its end send nothing.
 #[must_use]
 pub fn traffic(workload: &Workload, sites: &[Site], order: Order) -> Traffic {
@@ -107,7 +151,8 @@ pub fn traffic(workload: &Workload, sites: &[Site], order: Order) -> Traffic {
         workload,
         sites,
         order,
-        chains: 0,
+        chains: Vec::new(),
+        set: 0,
         exchange: 0,
         flows: Vec::new(),
         volume: Volume::default(),
@@ -123,6 +168,7 @@ pub fn traffic(workload: &Workload, sites: &[Site], order: Order) -> Traffic {
     }
     Traffic {
         flows: work.flows,
+        chains: work.chains,
         volumes,
     }
 }
@@ -136,7 +182,8 @@ struct Work<'a> {
     workload: &'a Workload,
     sites: &'a [Site],
     order: Order,
-    chains: u32,
+    chains: Vec<Chain>,
+    set: u32,
     exchange: u32,
     flows: Vec<NicFlow>,
     volume: Volume,
@@ -171,9 +218,12 @@ impl Work<'_> {
         site.las.get(usize::from(end.nic)).copied()
     }
 
-    fn chain(&mut self) -> u32 {
-        self.chains += 1;
-        self.chains - 1
+    fn chain(&mut self, kind: ChainKind) -> u32 {
+        self.chains.push(Chain {
+            kind,
+            set: self.set,
+        });
+        u32::try_from(self.chains.len() - 1).unwrap_or(u32::MAX)
     }
 
     fn send(&mut self, chain: u32, src: End, dst: End, bytes: u64) {
@@ -200,7 +250,7 @@ impl Work<'_> {
         let members = u32::try_from(unit.len()).unwrap_or(1);
         let ends: Vec<End> = unit.iter().map(|rank| self.end(*rank)).collect();
         let mut offloaded = 0;
-        let chain = self.chain();
+        let chain = self.chain(ChainKind::Ring);
         for (i, (src, dst)) in ends.iter().zip(ends.iter().cycle().skip(1)).enumerate() {
             if src != dst {
                 let bytes = share(part, members, u32::try_from(i).unwrap_or(0));
@@ -285,6 +335,7 @@ impl Work<'_> {
         let own = u32::try_from(widest).unwrap_or(1);
         let channels = self.workload.channels.unwrap_or(own);
         for channel in 0..channels {
+            self.set += 1;
             let bytes = share(exchange.bytes, channels, channel);
             match (exchange.algorithm, exchange.operation) {
                 (Algorithm::Tree, Operation::AllReduce) => {
@@ -316,7 +367,7 @@ impl Work<'_> {
         };
         let end =
             |work: &Self, unit: &Unit| work.end(unit.ranks[channel as usize % unit.ranks.len()]);
-        let chain = self.chain();
+        let chain = self.chain(ChainKind::Ring);
         let mut position = 0;
         for (at, next) in order.iter().zip(order.iter().cycle().skip(1)) {
             let unit = &units[*at];
@@ -340,7 +391,7 @@ impl Work<'_> {
             .collect();
         for (half, parents) in (0..).zip(double_tree(&sizes)) {
             let bytes = share(bytes, 2, half) * exchange.times;
-            let chain = self.chain();
+            let chain = self.chain(ChainKind::Tree);
             for (child, parent) in parents.iter().enumerate() {
                 let Some(parent) = parent else { continue };
                 let (child, parent) = (ends[child], ends[*parent as usize]);
@@ -371,7 +422,7 @@ impl Work<'_> {
             if ring.members < 2 {
                 continue;
             }
-            let chain = self.chain();
+            let chain = self.chain(ChainKind::Domain);
             for (position, (src, dst)) in
                 (0..).zip(domain.iter().zip(domain.iter().cycle().skip(1)))
             {
@@ -388,7 +439,7 @@ impl Work<'_> {
                 bytes: piece.bytes,
                 members,
             };
-            let chain = self.chain();
+            let chain = self.chain(ChainKind::Piece);
             let owners: Vec<End> = (piece.owners.iter().zip(&domains))
                 .map(|(owner, domain)| domain[*owner as usize])
                 .collect();
@@ -409,9 +460,9 @@ impl Work<'_> {
                 return;
             }
             let (src, dst) = (work.end(from), work.end(to));
-            let chain = work.chain();
+            let chain = work.chain(ChainKind::Lone);
             work.send(chain, src, dst, bytes);
-            let chain = work.chain();
+            let chain = work.chain(ChainKind::Lone);
             work.send(chain, dst, src, bytes);
         };
         for pair in ranks.windows(2) {
@@ -455,7 +506,7 @@ impl Work<'_> {
         }
         self.volume.scale_up += inside + gathered;
         for ((src, dst), bytes) in pairs {
-            let chain = self.chain();
+            let chain = self.chain(ChainKind::Lone);
             self.send(chain, src, dst, bytes);
         }
     }
