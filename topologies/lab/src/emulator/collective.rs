@@ -31,7 +31,7 @@ pub struct RingAllReduce {
 }
 
 /// The share with this index when `total` is cut into `parts` that differ by one at most.
-fn share(total: u64, parts: u64, index: u64) -> u64 {
+pub(super) fn share(total: u64, parts: u64, index: u64) -> u64 {
     total / parts + u64::from(index < total % parts)
 }
 

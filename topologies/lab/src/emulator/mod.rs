@@ -27,6 +27,7 @@ mod config;
 mod engine;
 pub mod event;
 pub mod flow;
+pub mod levels;
 pub mod nic;
 mod notice;
 mod plane;
