@@ -41,6 +41,10 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Watch flows by in-band telemetry.
     Int(IntArgs),
+    /// Show job files, place their ranks, import traces.
+    Job(crate::cmd::job::JobArgs),
+    /// Simulate collectives and flows, packet by packet and in the flow model.
+    Simulate(crate::cmd::simulate::SimulateArgs),
     /// Generate, show or import topologies.
     Topology(TopologyArgs),
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use ::topology::{LoadError, Topology};
-use controller::workload::{Job, JobError};
+use controller::workload::{Job, JobError, Workload};
 
 use crate::failure::Failure;
 use crate::output;
@@ -36,6 +36,14 @@ pub(crate) fn render(report: &::topology::Report) -> Failure {
         return Failure::Input(report.render(true));
     }
     Failure::Input(safe)
+}
+
+/// Reads a job file of any form.
+pub(crate) fn workload(path: &Path) -> Result<Workload, Failure> {
+    Workload::load(path).map_err(|error| match error {
+        JobError::Invalid(report) => render(&report),
+        JobError::Read { path, source } => Failure::File { path, source },
+    })
 }
 
 /// Reads a text file.

@@ -1,7 +1,7 @@
 //! The `meridian` command: one fabric, from a topology file to forwarded packets.
 //!
 //! ```text
-//!  args ──> cmd::{demo, check, up, status, int, topology} ──> exit code
+//!  args ──> cmd::{demo, check, up, status, int, job, simulate, topology} ──> exit code
 //!                │
 //!                ├─ topology    reads and checks the file
 //!                ├─ lab         brings it up on a target
@@ -38,6 +38,8 @@ fn main() -> ExitCode {
         Command::Up(args) => cmd::up::run(&args),
         Command::Status(args) => cmd::status::run(&args),
         Command::Int(args) => cmd::int::run(&args),
+        Command::Job(args) => cmd::job::run(&args),
+        Command::Simulate(args) => cmd::simulate::run(&args),
         Command::Topology(args) => cmd::topology::run(&args),
     };
     match outcome {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod demo;
+mod flow_model;
 mod inputs;
 mod int;
 mod running;

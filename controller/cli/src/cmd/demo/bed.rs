@@ -8,7 +8,7 @@ use std::time::Instant;
 use ::topology::{LinkId, NicId, Topology};
 use controller::desired::{Change, Desired, Flow};
 use controller::intent::{FlowKey, Options, Planner};
-use controller::placement::{Demand, JobPlan};
+use controller::placement::{Demand, JobPlan, Path};
 use controller::routing::LinkSet;
 use controller::session::{Config, Controller, Program};
 use controller::telemetry::Telemetry;
@@ -31,15 +31,15 @@ const SETTLE_NS: u64 = 200_000;
 const TICK_NS: u64 = 50_000;
 
 /// A fabric that is up, with its controller.
-pub(super) struct Bed {
-    pub(super) topology: Arc<Topology>,
-    pub(super) emulator: Emulator,
-    pub(super) controller: Controller,
-    pub(super) desired: Desired,
+pub(crate) struct Bed {
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) emulator: Emulator,
+    pub(crate) controller: Controller,
+    pub(crate) desired: Desired,
     /// Entries written over P4Runtime so far.
-    pub(super) entries_written: u64,
+    pub(crate) entries_written: u64,
     /// Wall-clock ms from nothing to entries installed and read back.
-    pub(super) cold_start_ms: f64,
+    pub(crate) cold_start_ms: f64,
     numbers: QueuePairNumbers,
     /// Keeps the switches' servers running.
     _fabric: Fabric,
@@ -47,13 +47,24 @@ pub(super) struct Bed {
 
 impl Bed {
     /// Brings the fabric up: switches, servers, sessions, pipeline, entries.
-    pub(super) async fn bring_up(
+    pub(crate) async fn bring_up(
         topology: Arc<Topology>,
         seed: u64,
         reports_to: Option<SocketAddr>,
     ) -> Result<Self, Failure> {
+        let config = EmulatorConfig::new(&topology, seed);
+        Self::bring_up_with(topology, config, reports_to).await
+    }
+
+    /// The same with hosts and switches as `config` has them.
+    pub(crate) async fn bring_up_with(
+        topology: Arc<Topology>,
+        config: EmulatorConfig,
+        reports_to: Option<SocketAddr>,
+    ) -> Result<Self, Failure> {
         let begun = Instant::now();
-        let mut emulator = Emulator::new(&topology, EmulatorConfig::new(&topology, seed));
+        let seed = config.seed;
+        let mut emulator = Emulator::new(&topology, config);
         let fabric = emulator.serve(topology.name());
         let program = Arc::new(Program::fabric().map_err(Failure::run)?);
         let (controller, _) = Controller::connect(
@@ -86,7 +97,7 @@ impl Bed {
     ///
     /// # Errors
     /// The fabric has no way for one of the flows: it would be sent again for ever.
-    pub(super) fn all_reduce(
+    pub(crate) fn all_reduce(
         &mut self,
         plan: &JobPlan,
         bytes: u64,
@@ -113,7 +124,7 @@ impl Bed {
     }
 
     /// The flows of a schedule, as the controller places them.
-    fn flows(&self, schedule: &Schedule) -> Vec<Flow> {
+    pub(crate) fn flows(&self, schedule: &Schedule) -> Vec<Flow> {
         let flow = |flow: &FlowSpec| Flow {
             key: FlowKey::roce(
                 self.topology[flow.src].v4.into(),
@@ -131,7 +142,7 @@ impl Bed {
     }
 
     /// Gives every flow of the schedule a path of its own, and writes it to the switches.
-    pub(super) async fn place(&mut self, schedule: &mut Schedule) -> Result<(), Failure> {
+    pub(crate) async fn place(&mut self, schedule: &mut Schedule) -> Result<(), Failure> {
         let flows = self.flows(schedule);
         let changes = self.desired.set_flows(flows).map_err(Failure::run)?;
         for (index, flow) in schedule.flows_mut().iter_mut().enumerate() {
@@ -143,8 +154,30 @@ impl Bed {
         self.apply(&changes).await
     }
 
+    /// Puts every flow of the schedule on the path given for it.
+    pub(crate) async fn place_on(
+        &mut self,
+        schedule: &mut Schedule,
+        paths: Vec<Option<Path>>,
+    ) -> Result<(), Failure> {
+        let flows = self.flows(schedule);
+        let changes = self.desired.set_paths(flows, paths).map_err(Failure::run)?;
+        for (index, flow) in schedule.flows_mut().iter_mut().enumerate() {
+            if let Some(path) = self.desired.path(index) {
+                flow.src_port = path.src_port;
+                flow.dst_port = path.dst_port;
+            }
+        }
+        self.apply(&changes).await
+    }
+
+    /// Numbers for queue pairs.
+    pub(crate) fn numbers(&mut self) -> &mut QueuePairNumbers {
+        &mut self.numbers
+    }
+
     /// Takes all placed flows back.
-    pub(super) async fn unplace(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn unplace(&mut self) -> Result<(), Failure> {
         let changes = self.desired.set_flows(Vec::new()).map_err(Failure::run)?;
         self.apply(&changes).await
     }
@@ -157,7 +190,7 @@ impl Bed {
     }
 
     /// Begins counting anew and starts a schedule.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         &mut self,
         schedule: Schedule,
     ) -> Result<(RunId, Telemetry), Failure> {
@@ -168,7 +201,7 @@ impl Bed {
     }
 
     /// Runs until the schedule is done.
-    pub(super) fn finish(&mut self, run: RunId, progress: &Progress) -> Result<(), Failure> {
+    pub(crate) fn finish(&mut self, run: RunId, progress: &Progress) -> Result<(), Failure> {
         let (begun, started) = (Instant::now(), self.emulator.now());
         loop {
             if self.emulator.next_event_time().is_none() {
@@ -187,7 +220,7 @@ impl Bed {
     }
 
     /// What a finished run did. Waits, in fabric time, for the last acknowledgements.
-    pub(super) async fn measure(
+    pub(crate) async fn measure(
         &mut self,
         run: RunId,
         before: &Telemetry,
@@ -206,7 +239,7 @@ impl Bed {
     }
 
     /// Rate of the slowest NIC that takes part, bits/s.
-    pub(super) fn nic_bps(&self, reduce: &RingAllReduce) -> u64 {
+    pub(crate) fn nic_bps(&self, reduce: &RingAllReduce) -> u64 {
         let nics = reduce.rings.iter().flat_map(|ring| &ring.nics);
         nics.map(|nic: &NicId| self.topology.nic_speed_bps(*nic))
             .min()
@@ -214,7 +247,7 @@ impl Bed {
     }
 
     /// The controller hears that a link is down: plans anew, writes nothing yet.
-    pub(super) fn replan(&mut self, link: LinkId) -> Result<Vec<Change>, Failure> {
+    pub(crate) fn replan(&mut self, link: LinkId) -> Result<Vec<Change>, Failure> {
         let down = LinkSet::from_iter([link.0]);
         self.desired.set_down(&down).map_err(Failure::run)
     }
@@ -225,7 +258,7 @@ impl Bed {
 }
 
 /// A run that can't end is a fault of the fabric's, and must not look like a result.
-pub(super) fn stuck() -> Failure {
+pub(crate) fn stuck() -> Failure {
     Failure::Run(
         "the emulated job came to a standstill: nothing is left to happen and messages are missing"
             .to_owned(),

@@ -10,20 +10,20 @@ use lab::emulator::{Drops, Statistics};
 use crate::report::RunReport;
 
 /// Raw results of one run.
-pub(super) struct Measured {
+pub(crate) struct Measured {
     /// From the first message posted to the last received, ns.
-    pub(super) elapsed_ns: u64,
+    pub(crate) elapsed_ns: u64,
     /// Links and NICs at the moment the run ended.
-    pub(super) statistics: Statistics,
+    pub(crate) statistics: Statistics,
     /// Packets lost, those that were lost while things settled included.
-    pub(super) lost: Drops,
+    pub(crate) lost: Drops,
     /// The switches' own counters.
-    pub(super) telemetry: Telemetry,
+    pub(crate) telemetry: Telemetry,
 }
 
 impl Measured {
     /// The figures of the run.
-    pub(super) fn report(
+    pub(crate) fn report(
         &self,
         name: &'static str,
         topology: &Topology,
@@ -49,7 +49,7 @@ impl Measured {
 
 /// How many of a plan's ring edges go between NICs, and how many of those cross LA
 /// domains.
-pub(super) fn edges(topology: &Topology, plan: &JobPlan) -> (usize, usize) {
+pub(crate) fn edges(topology: &Topology, plan: &JobPlan) -> (usize, usize) {
     let (mut all, mut crossing) = (0, 0);
     for ring in &plan.rings {
         let next = ring.nics.iter().cycle().skip(1);

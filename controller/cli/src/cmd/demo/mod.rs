@@ -7,9 +7,9 @@
 //! All figures come from the running fabric: the P4 program's counters read over
 //! P4Runtime, and what NICs and links of the emulator counted.
 
-mod bed;
+pub(crate) mod bed;
 mod failure_run;
-mod measure;
+pub(crate) mod measure;
 mod picture;
 
 use std::collections::BTreeSet;
