@@ -208,12 +208,36 @@ collectives:
             4,
             "is 64",
         ),
+        ("1MiB}", "900000GiB, times: 1000000000}", 6, "2^64 bytes"),
     ] {
         let bad = good.replace(from, to);
         let report = Workload::parse("job.yaml", &bad).unwrap_err();
         let text = report.to_string();
         assert!(report.problems().iter().any(|p| p.line == line), "{text}");
         assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
+fn jobs_that_are_too_large_to_count_are_refused() {
+    for (text, said) in [
+        (
+            "name: a\nranks_per_host: 8\nparallel: {dp: 1048576}\ncollectives: [{kind: all-to-all, bytes_per_rank: 1MiB}]\n",
+            "pairs of ranks",
+        ),
+        (
+            "name: a\nranks_per_host: 8\nparallel: {dp: 8}\nmodel: {layers: 65536, hidden: 1048576, sequence: 67108864, \
+             moe_layers: 65536, experts: 1048576, top_k: 1048576}\n",
+            "2^64 bytes",
+        ),
+        (
+            "name: a\nhosts: 1048576\nranks_per_host: 1024\n\
+             collective: {kind: all-reduce, algorithm: ring, bytes_per_rank: 1MiB, channels: 1}\n",
+            "at most 4194304 ranks",
+        ),
+    ] {
+        let report = Workload::parse("job.yaml", text).unwrap_err();
+        assert!(report.to_string().contains(said), "{said}: {report}");
     }
 }
 

@@ -73,6 +73,13 @@ impl Job {
                 "iterations",
             ];
             let collective = job.section("collective", "a collective", &known, collective);
+            let ranks = u64::from(hosts?) * u64::from(ranks_per_host?);
+            if ranks > u64::from(super::grid::MAX_RANKS) {
+                let message = format!("{ranks} ranks on all hosts");
+                let most = super::grid::MAX_RANKS;
+                job.reject("hosts", message, format!("a job has at most {most} ranks"));
+                return None;
+            }
             Some(Self {
                 name: name?,
                 hosts: hosts?,

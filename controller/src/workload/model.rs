@@ -74,18 +74,24 @@ impl Model {
     pub fn dense_parameters(&self) -> u64 {
         self.parameters.unwrap_or_else(|| {
             let h = self.hidden;
-            let attention = 2 * h * h + 2 * h * self.keys + 4 * h;
-            let feed_forward = self.matrices * h * self.feed_forward;
-            self.layers * attention
-                + (self.layers - self.moe_layers) * feed_forward
-                + self.vocabulary * h
+            let attention = product(&[2, h, h + self.keys]).saturating_add(4 * h);
+            let feed_forward = product(&[self.matrices, h, self.feed_forward]);
+            product(&[self.layers, attention])
+                .saturating_add(product(&[self.layers - self.moe_layers, feed_forward]))
+                .saturating_add(product(&[self.vocabulary, h]))
         })
     }
 
     /// Parameters of all experts.
     #[must_use]
     pub fn expert_parameters(&self) -> u64 {
-        self.moe_layers * self.experts * self.matrices * self.hidden * self.expert_size
+        product(&[
+            self.moe_layers,
+            self.experts,
+            self.matrices,
+            self.hidden,
+            self.expert_size,
+        ])
     }
 
     /// What the ranks of `grid` exchange in one iteration.
@@ -95,8 +101,8 @@ impl Model {
             .map(|d| u64::from(grid.size(d)));
         let ep = u64::from(grid.expert_size());
         let micro = self.micro_batches;
-        let rows = self.micro_batch_size * self.sequence.div_ceil(cp);
-        let activation = rows * self.hidden * self.activation_bytes;
+        let rows = product(&[self.micro_batch_size, self.sequence.div_ceil(cp)]);
+        let activation = product(&[rows, self.hidden, self.activation_bytes]);
         let part = |bytes: u64| {
             if self.scatter {
                 bytes.div_ceil(tp)
@@ -125,14 +131,14 @@ impl Model {
                     name,
                     Operation::ReduceScatter,
                     over,
-                    count * self.gradient_bytes,
+                    product(&[count, self.gradient_bytes]),
                     1,
                 );
                 put(
                     &parameters,
                     Operation::AllGather,
                     over,
-                    count * self.parameter_bytes,
+                    product(&[count, self.parameter_bytes]),
                     1,
                 );
             } else {
@@ -140,7 +146,7 @@ impl Model {
                     name,
                     Operation::AllReduce,
                     over,
-                    count * self.gradient_bytes,
+                    product(&[count, self.gradient_bytes]),
                     1,
                 );
             }
@@ -150,26 +156,28 @@ impl Model {
             Operation::AllReduce,
             Over::Tensor,
             activation,
-            4 * layers * micro,
+            product(&[4, layers, micro]),
         );
-        let keys = 2
-            * self.micro_batch_size
-            * self.sequence
-            * self.keys.div_ceil(tp)
-            * self.activation_bytes;
+        let keys = product(&[
+            2,
+            self.micro_batch_size,
+            self.sequence,
+            self.keys.div_ceil(tp),
+            self.activation_bytes,
+        ]);
         put(
             "keys",
             Operation::AllGather,
             Over::Context,
             keys,
-            2 * layers * micro,
+            product(&[2, layers, micro]),
         );
         put(
             "key-gradients",
             Operation::ReduceScatter,
             Over::Context,
             keys,
-            layers * micro,
+            product(&[layers, micro]),
         );
         let copies = self
             .node_limit
@@ -179,19 +187,19 @@ impl Model {
             "tokens",
             Operation::AllToAll,
             Over::Expert,
-            copies * part(activation),
-            4 * moe * micro,
+            product(&[copies, part(activation)]),
+            product(&[4, moe, micro]),
         );
         put(
             "stages",
             Operation::Pipeline,
             Over::Pipeline,
             part(activation),
-            micro * self.virtual_stages,
+            product(&[micro, self.virtual_stages]),
         );
         for exchange in &mut list {
             if exchange.operation == Operation::Pipeline {
-                exchange.wraps = micro * (self.virtual_stages - 1);
+                exchange.wraps = product(&[micro, self.virtual_stages - 1]);
             }
             if matches!(exchange.over, Over::DataContext | Over::ExpertData) {
                 exchange.algorithm = self.algorithm;
@@ -199,4 +207,11 @@ impl Model {
         }
         list
     }
+}
+
+/// A product that stays at the largest number instead of passing it: whoever reads a file checks for that.
+fn product(factors: &[u64]) -> u64 {
+    factors
+        .iter()
+        .fold(1, |all, factor| all.saturating_mul(*factor))
 }

@@ -48,9 +48,9 @@ impl Workload {
     /// # Errors
     /// All that is wrong with it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Report> {
-        let single = text.lines().any(|line| line.starts_with("collective:"));
-        if single {
-            return Job::parse(name, text).map(|job| Self::from(&job));
+        let single = Job::parse(name, text);
+        if single.is_ok() || text.lines().any(|line| line.starts_with("collective:")) {
+            return single.map(|job| Self::from(&job));
         }
         parse(name, text, "a job", &FIELDS, workload)
     }
@@ -102,6 +102,8 @@ fn workload(job: &mut Section<'_, '_, '_>) -> Option<Workload> {
             None
         }
     };
+    let exchanges = exchanges?;
+    volume(job, &grid, &exchanges)?;
     Some(Workload {
         name: name?,
         grid,
@@ -110,7 +112,7 @@ fn workload(job: &mut Section<'_, '_, '_>) -> Option<Workload> {
         channels,
         offload_ppm: offload_ppm?,
         compute_ns: compute_ns?,
-        exchanges: exchanges?,
+        exchanges,
     })
 }
 
@@ -159,6 +161,47 @@ fn sizes(
             "write a multiple or a divisor of `ranks_per_host`",
         );
         return None;
+    }
+    Some(())
+}
+
+/// Most pairs of ranks that all-to-alls may have in all.
+const MOST_PAIRS: u64 = 1 << 26;
+
+/// Checks that sums fit 64 bits, and that all-to-alls can be counted.
+fn volume(job: &mut Section<'_, '_, '_>, grid: &Grid, exchanges: &[Exchange]) -> Option<()> {
+    let field = if job.has("model") {
+        "model"
+    } else {
+        "collectives"
+    };
+    let world = u128::from(grid.world_size());
+    let total: u128 = exchanges
+        .iter()
+        .map(|e| u128::from(e.bytes) * u128::from(e.times.max(e.wraps)) * 4 * world)
+        .fold(0, u128::saturating_add);
+    if total > u128::from(u64::MAX) {
+        let message = "all ranks together send more than 2^64 bytes in an iteration";
+        job.reject(field, message, "lower sizes, `times` or `micro_batches`");
+        return None;
+    }
+    let all_to_all = exchanges
+        .iter()
+        .filter(|e| e.operation == Operation::AllToAll);
+    for exchange in all_to_all {
+        let pairs = u64::from(grid.world_size()) * u64::from(grid.group_size(exchange.over));
+        if pairs > MOST_PAIRS {
+            let message = format!(
+                "`{}` is an all-to-all of {pairs} pairs of ranks",
+                exchange.name
+            );
+            job.reject(
+                field,
+                message,
+                format!("at most {MOST_PAIRS} are counted: make its groups smaller"),
+            );
+            return None;
+        }
     }
     Some(())
 }
@@ -404,16 +447,5 @@ fn collective(s: &mut Section<'_, '_, '_>, grid: &Grid, index: usize) -> Option<
     exchange.wraps = wraps?;
     exchange.rail_aligned = rail_aligned?;
     exchange.overlap_ppm = overlap_ppm?;
-    // The largest sums there are must fit 64 bits.
-    let total =
-        u128::from(exchange.bytes) * u128::from(exchange.times) * 2 * u128::from(grid.world_size());
-    if total > u128::from(u64::MAX) {
-        s.reject(
-            "times",
-            "all ranks together send more than 2^64 bytes",
-            "lower `times` or `bytes_per_rank`",
-        );
-        return None;
-    }
     Some(exchange)
 }
