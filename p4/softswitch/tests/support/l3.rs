@@ -6,7 +6,7 @@ use std::sync::Arc;
 use softswitch::control::{EntryAction, Group, GroupMember, Member, TableEntry};
 use softswitch::{Program, Switch, SwitchConfig};
 
-use crate::support::{call, insert, key, put, table};
+use super::{call, checksum, insert, key, put, table};
 
 /// Members of the group that all routes lead to.
 pub(crate) const PATHS: u32 = 64;
@@ -116,7 +116,10 @@ fn add_access_list(switch: &mut Switch) {
             4 => ([(i, 0x1ff), source, none, none, none, none], "deny"),
             5 => ([none, source, target, (6, all), none, (80, port)], "permit"),
             6 => ([none, none, none, (200, all), none, none], "deny"),
-            _ => ([none, none, none, (17, all), (i, port), (4791, port)], "permit"),
+            _ => (
+                [none, none, none, (17, all), (i, port), (4791, port)],
+                "permit",
+            ),
         };
         let entry = TableEntry {
             key: key(switch, acl, &fields),
@@ -133,6 +136,13 @@ fn add_access_list(switch: &mut Switch) {
 
 /// A UDP packet of `len` bytes, ECT(0), to an address within the route.
 pub(crate) fn packet(route: u32, flow: u16, len: usize) -> Vec<u8> {
+    let (prefix, length) = prefix(route);
+    let host = u32::MAX.checked_shr(length).unwrap_or(0) & u32::from(flow);
+    packet_to(prefix | host, flow, len)
+}
+
+/// A UDP packet of `len` bytes, ECT(0), to an address.
+pub(crate) fn packet_to(address: u32, flow: u16, len: usize) -> Vec<u8> {
     let mut packet = vec![0; len];
     put(&mut packet, 0, 0x0200_0000_0001, 6);
     put(&mut packet, 6, 0x0200_0000_2000, 6);
@@ -143,10 +153,8 @@ pub(crate) fn packet(route: u32, flow: u16, len: usize) -> Vec<u8> {
     put(&mut packet, 22, 64, 1);
     put(&mut packet, 23, 17, 1);
     put(&mut packet, 26, 0x0a00_0001 + u64::from(flow), 4);
-    let (prefix, length) = prefix(route);
-    let host = u64::from(u32::MAX.checked_shr(length).unwrap_or(0) & u32::from(flow));
-    put(&mut packet, 30, u64::from(prefix) | host, 4);
-    let sum = crate::support::checksum(&packet[14..34]);
+    put(&mut packet, 30, address.into(), 4);
+    let sum = checksum(&packet[14..34]);
     put(&mut packet, 24, sum.into(), 2);
     put(&mut packet, 34, 1024 + u64::from(flow), 2);
     put(&mut packet, 36, 443, 2);

@@ -1,6 +1,10 @@
 //! The fabric program on one switch, with entries for a router of sixteen
 //! ports, and packets for it.
 
+#![allow(dead_code, reason = "each test uses some of it")]
+
+pub(crate) mod l3;
+
 use std::path::Path;
 use std::sync::Arc;
 
