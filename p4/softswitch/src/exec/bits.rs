@@ -52,6 +52,18 @@ pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], curs
         let word = word_at(bytes, part.byte.into());
         frame[usize::from(part.slot)] = word >> (part.shift & 63) & part.mask;
     }
+    if !header.slow.is_empty() {
+        extract_slow(frame, header, buf, cursor);
+    }
+    for &(slot, bits) in &header.signed {
+        let word = &mut frame[usize::from(slot)];
+        *word = sign_extend(*word, bits);
+    }
+}
+
+/// The fields that are in no run of whole bytes.
+#[inline(never)]
+fn extract_slow(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], cursor: usize) {
     for &(bit, field) in &header.slow {
         let field = &header.fields[usize::from(field)];
         let words = field_words(frame, field.slot, field.limbs());
@@ -59,10 +71,6 @@ pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], curs
         if field.signed {
             extend_top(words, field.bits);
         }
-    }
-    for &(slot, bits) in &header.signed {
-        let word = &mut frame[usize::from(slot)];
-        *word = sign_extend(*word, bits);
     }
 }
 
@@ -134,14 +142,23 @@ pub(crate) fn emit(frame: &Frame, header: &HeaderLayout, out: &mut [u8], start: 
             word = 0;
         }
     }
+    if !header.slow.is_empty() {
+        emit_slow(frame, header, out);
+    }
+    usize::from(header.bytes)
+}
+
+/// The fields that are in no run of whole bytes.
+#[inline(never)]
+fn emit_slow(frame: &Frame, header: &HeaderLayout, out: &mut [u8]) {
     for &(bit, field) in &header.slow {
         let field = &header.fields[usize::from(field)];
         let words = &frame[usize::from(field.slot)..][..field.limbs()];
         write(out, bit as usize, words, field.bits);
     }
-    usize::from(header.bytes)
 }
 
+#[inline(never)]
 fn emit_varbit(frame: &Frame, header: &HeaderLayout, out: &mut [u8]) -> usize {
     let mut at = 0;
     for field in &header.fields {
