@@ -2,6 +2,7 @@
 
 pub(crate) mod queue;
 mod rate;
+mod traced;
 mod traffic;
 
 use std::collections::VecDeque;

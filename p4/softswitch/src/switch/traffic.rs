@@ -11,7 +11,7 @@ use crate::program::Program;
 use crate::program::code::{Slot, ones};
 use crate::switch::queue::Popped;
 use crate::switch::{Packet, Switch};
-use crate::trace::{self, Event, Tracer};
+use crate::trace::{self, Event};
 
 /// Resubmitted or recirculated packets that may wait at a time, and passes
 /// through ingress that one packet may cause at a time.
@@ -69,45 +69,6 @@ impl Switch {
         self.run_again(&program, now);
         self.program = Some(program);
         self.end_of_trace();
-    }
-
-    /// Traces from now on, or no longer: the tracer there was.
-    pub(crate) fn set_tracer(&mut self, tracer: Option<Box<Tracer>>) -> Option<Box<Tracer>> {
-        let before = std::mem::replace(&mut self.machine.tracer, tracer);
-        if let (Some(tracer), Some(program)) = (&mut self.machine.tracer, &self.program) {
-            tracer.prepare(program);
-        }
-        before
-    }
-
-    /// Tells the tracer, if there is one.
-    #[inline]
-    fn note(&mut self, event: impl FnOnce() -> Event) {
-        if let Some(tracer) = &mut self.machine.tracer {
-            tracer.push(event());
-        }
-    }
-
-    /// Tells the tracer of a clone, and of how many there will be.
-    #[inline]
-    fn note_clone(&mut self, from: &'static str, session: u32) {
-        if self.machine.tracer.is_none() {
-            return;
-        }
-        let found = self.state.as_ref().and_then(|s| s.clones.get(&session));
-        let replicas = found.map_or(0, |s| s.replicas.len());
-        self.note(|| Event::Clone {
-            from,
-            session,
-            replicas,
-        });
-    }
-
-    #[inline]
-    fn end_of_trace(&mut self) {
-        if let Some(tracer) = &mut self.machine.tracer {
-            tracer.flush();
-        }
     }
 
     /// Runs what was recirculated. A program that recirculates for ever does
