@@ -26,7 +26,9 @@
 //!    fabric time, its writes take effect.
 //! 6. [`reconcile`] compares tables as values and orders updates so that no packet is lost by them;
 //!    [`session`] does so on all switches at once, and keeps the sessions alive.
-//! 7. [`neighbour`] answers what hosts ask their router; [`telemetry`] reads what the data plane counted.
+//! 7. [`simulate`] says what would happen: jobs that come and go under the placer and under the rules of
+//!    others.
+//! 8. [`neighbour`] answers what hosts ask their router; [`telemetry`] reads what the data plane counted.
 //!
 //! All but [`session`] and the reading and writing in [`reconcile`] is pure: values in, values out, no
 //! socket, clock or randomness of its own. Switches, hosts and links go by the topology's indices; bytes,

@@ -43,7 +43,9 @@ pub(crate) enum Command {
     Int(IntArgs),
     /// Show job files, place their ranks, import traces.
     Job(crate::cmd::job::JobArgs),
-    /// Simulate collectives and flows, packet by packet and in the flow model.
+    /// Choose hosts for jobs, say why, and compare with the rules of other schedulers.
+    Place(crate::cmd::place::PlaceArgs),
+    /// Simulate collectives and flows, packet by packet and in the flow model; jobs that come and go.
     Simulate(crate::cmd::simulate::SimulateArgs),
     /// Generate, show or import topologies.
     Topology(TopologyArgs),

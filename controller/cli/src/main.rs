@@ -1,7 +1,7 @@
 //! The `meridian` command: one fabric, from a topology file to forwarded packets.
 //!
 //! ```text
-//!  args ──> cmd::{demo, check, up, status, int, job, simulate, topology} ──> exit code
+//!  args ──> cmd::{demo, check, up, status, int, job, place, simulate, topology} ──> exit code
 //!                │
 //!                ├─ topology    reads and checks the file
 //!                ├─ lab         brings it up on a target
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Status(args) => cmd::status::run(&args),
         Command::Int(args) => cmd::int::run(&args),
         Command::Job(args) => cmd::job::run(&args),
+        Command::Place(args) => cmd::place::run(&args),
         Command::Simulate(args) => cmd::simulate::run(&args),
         Command::Topology(args) => cmd::topology::run(&args),
     };

@@ -1,29 +1,44 @@
 //! Where ranks go, how rings run, which path each flow takes; and how good any answer could be.
 
+mod advice;
+pub mod baseline;
 mod bound;
 mod colour;
+mod cut;
 pub mod export;
 mod flows;
 mod halve;
+mod inventory;
 mod job;
 #[cfg(test)]
 mod job_tests;
 mod layered;
+mod outlook;
 mod placer;
+mod policy;
 mod ranks;
 mod regular;
+mod search;
+mod seats;
 #[cfg(test)]
 mod tests;
 pub mod traffic;
 #[cfg(test)]
 mod traffic_tests;
 
+pub use advice::{Move, Running, defragment, moves_for};
 pub use bound::bound;
 pub use colour::colour;
+pub use cut::Cut;
 pub use flows::{
     Demand, FlowPlan, Network, Path, Port, Step, SwitchHop, Terminal, on_paths, place, replace,
 };
+pub use inventory::{Holder, Inventory, Occupancy, Piece, Room, Spot, TakeError, Usage};
 pub use job::{JobFlow, JobPlan, RingPlan, Share, Strategy, place_job, terminals};
+pub use outlook::{Outlook, Term, Times, Worth};
+pub use policy::Policy;
 pub use ranks::{
     PlaceError, Site, choose, crossings, least_crossings, least_domains, ring_order, shuffle,
 };
+pub use search::{Costs, Found, Search};
+pub use seats::{Seating, seat};

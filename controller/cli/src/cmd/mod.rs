@@ -6,6 +6,7 @@ pub(crate) mod demo;
 mod import;
 pub(crate) mod int;
 pub(crate) mod job;
+pub(crate) mod place;
 mod reach;
 mod show;
 pub(crate) mod simulate;

@@ -149,6 +149,15 @@ impl Section<'_, '_, '_> {
         }
     }
 
+    /// A list of words, which must be there.
+    pub fn words(&mut self, field: &str) -> Option<Vec<String>> {
+        let Some(node) = self.fields.get(field) else {
+            self.fields.req(field, self.findings, decode::text);
+            return None;
+        };
+        Some(decode::list(node, self.findings, decode::text))
+    }
+
     /// A list of mappings, each called `what` in messages, which must be there. Items that are wrong are
     /// reported and left out.
     pub fn sections<T>(

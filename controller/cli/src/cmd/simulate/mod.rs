@@ -1,6 +1,10 @@
 //! `meridian simulate`: what a fabric would do with a job or with flows.
 
 mod build;
+mod churn;
+mod churn_args;
+mod churn_plot;
+mod churn_table;
 mod collective;
 mod flows;
 mod measured;
@@ -17,7 +21,8 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   meridian simulate collective topologies/demo.yaml topologies/jobs/demo-allreduce.yaml
-  meridian simulate flows topologies/demo.yaml --pattern incast --fan-in 7")]
+  meridian simulate flows topologies/demo.yaml --pattern incast --fan-in 7
+  meridian simulate churn topologies/irregular-120.yaml --load 0.7,0.95")]
 pub(crate) struct SimulateArgs {
     /// What to simulate.
     #[command(subcommand)]
@@ -27,6 +32,8 @@ pub(crate) struct SimulateArgs {
 /// The subcommands of `meridian simulate`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SimulateCommand {
+    /// Let jobs come and go under the placer and under the rules of other schedulers.
+    Churn(churn_args::ChurnArgs),
     /// Run each exchange of a job packet by packet, and beside it in the flow model.
     Collective(CollectiveArgs),
     /// Run a pattern of flows packet by packet, and beside it in the flow model.
@@ -148,6 +155,7 @@ struct Mode {
 /// Runs the command.
 pub(crate) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     match &args.command {
+        SimulateCommand::Churn(args) => churn::run(args),
         SimulateCommand::Collective(args) => collective::run(args),
         SimulateCommand::Flows(args) => flows::run(args),
     }

@@ -1,0 +1,274 @@
+//! What free hosts are worth to jobs that have not come yet.
+//!
+//! A room with many free hosts can hold a job whole, or a large part of one; many rooms with a few each
+//! make every later job cross. So a room's worth grows faster than its free hosts: with `f` hosts free
+//! out of a largest room of `m`, `(f / m)^e` with `e > 1`. Jobs that run here leave some day, each on its
+//! own, so the same is asked for what will be free some time ahead: a host beside a job that fills the rest
+//! of a large room is worth keeping, though nobody wants it now. Jobs that say when they will have ended
+//! (a time limit) make that a fact instead of a guess. The exponents and scales were fitted on simulated churn (`meridian simulate churn`) and are checked on
+//! other seeds and fabrics; `docs/reference-placement.md` has the figures.
+
+use super::inventory::Spot;
+
+/// One way to look at a room: at some time ahead, what is free then is worth
+/// `scale * (free / largest)^exponent`, in crossings of a ring.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// Worth of the largest room when it is free.
+    pub scale: f64,
+    /// How much more a large room is worth than small ones with as many hosts.
+    pub exponent: f64,
+    /// How far ahead, in mean times that running jobs have left. A job that has `left` to run at most has
+    /// left by then with probability `(ahead / left)^3`, as limits are overstated; one that does not say
+    /// with probability `1 - exp(-ahead)`.
+    pub ahead: f64,
+}
+
+/// How worth is counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// Terms that are added up.
+    pub terms: [Term; 3],
+    /// What it is worth, beyond the crossings it saves, that a job has one room.
+    pub whole: f64,
+}
+
+/// Occupied share of the hosts up to which the calm outlook holds, and from which the crowded one does;
+/// between them they are mixed.
+const RANGE: [f64; 2] = [0.75, 0.92];
+
+/// For jobs that don't say when they end, fitted at 70 % load and at 95 %.
+const BLIND: [Outlook; 2] = [
+    Outlook {
+        terms: [
+            term(0.293, 3.0, 0.0),
+            term(0.42, 2.55, 0.63),
+            term(0.60, 3.6, 0.97),
+        ],
+        whole: 0.0,
+    },
+    Outlook {
+        terms: [
+            term(0.568, 2.28, 0.0),
+            term(0.01, 0.85, 0.39),
+            term(0.497, 1.71, 0.475),
+        ],
+        whole: 0.15,
+    },
+];
+
+/// For jobs that do.
+const TOLD: [Outlook; 2] = [
+    Outlook {
+        terms: [
+            term(0.745, 2.14, 0.0),
+            term(0.284, 2.61, 0.153),
+            term(0.826, 4.03, 0.99),
+        ],
+        whole: -0.195,
+    },
+    Outlook {
+        terms: [
+            term(0.844, 1.55, 0.0),
+            term(0.351, 2.59, 0.179),
+            term(0.739, 2.04, 0.585),
+        ],
+        whole: -0.11,
+    },
+];
+
+const fn term(scale: f64, exponent: f64, ahead: f64) -> Term {
+    Term {
+        scale,
+        exponent,
+        ahead,
+    }
+}
+
+/// When things are: now, the time that the new job takes at most, and the unit in which time is counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Times {
+    /// Now.
+    pub now: f64,
+    /// How long the new job runs at most.
+    pub limit: f64,
+    /// Mean time that running jobs have left.
+    pub mean_left: f64,
+}
+
+/// Worth of free hosts, by number.
+#[derive(Clone, Debug)]
+pub struct Worth {
+    /// How far ahead, and worth by number of free hosts.
+    terms: Vec<(f64, Vec<f64>)>,
+    whole: f64,
+    times: Option<Times>,
+}
+
+impl Worth {
+    /// For a fabric of which the share `occupied` is taken, and whose largest room has `largest` hosts. With
+    /// `times`, jobs that say when they end are believed.
+    #[must_use]
+    pub fn new(occupied: f64, largest: usize, times: Option<Times>) -> Self {
+        let [calm, crowded] = if times.is_some() { TOLD } else { BLIND };
+        let [low, high] = RANGE;
+        let mixed = ((occupied - low) / (high - low)).clamp(0.0, 1.0);
+        let parts = [(1.0 - mixed, calm), (mixed, crowded)];
+        let unit = largest.max(1) as f64;
+        let terms = parts
+            .iter()
+            .filter(|(part, _)| *part > 0.0)
+            .flat_map(|(part, outlook)| {
+                outlook.terms.iter().map(move |term| {
+                    let worth =
+                        |f: usize| part * term.scale * (f as f64 / unit).powf(term.exponent);
+                    (term.ahead, (0..=largest).map(worth).collect())
+                })
+            });
+        Self {
+            terms: terms.collect(),
+            whole: parts
+                .iter()
+                .map(|(part, outlook)| part * outlook.whole)
+                .sum(),
+            times,
+        }
+    }
+
+    /// Worth of a job being whole in one room, in crossings.
+    #[must_use]
+    pub fn whole(&self) -> f64 {
+        self.whole
+    }
+
+    /// What is lost when a job takes `1..=most` hosts of a spot: position `t` is for `t` hosts.
+    #[must_use]
+    pub fn losses(&self, spot: &Spot<'_>, most: usize) -> Vec<f64> {
+        let free = spot.free.len();
+        let mut lost = vec![0.0; most.min(free) + 1];
+        for (ahead, worth) in &self.terms {
+            // Only if the new job has not left by then either does it make a difference.
+            let stays = match self.times {
+                Some(times) => 1.0 - gone(ahead * times.mean_left, times.limit),
+                None => (-ahead).exp(),
+            };
+            if stays <= 0.0 {
+                continue;
+            }
+            let chance = self.free_later(spot, *ahead);
+            for (took, lost) in lost.iter_mut().enumerate().skip(1) {
+                let drop = |(f, p): (usize, &f64)| p * (worth[f] - worth[f - took]);
+                let likely = chance.iter().enumerate().filter(|(_, p)| **p > 0.0);
+                *lost += stays * likely.map(drop).sum::<f64>();
+            }
+        }
+        lost
+    }
+
+    /// Distribution of the free hosts of a room some time ahead.
+    fn free_later(&self, spot: &Spot<'_>, ahead: f64) -> Vec<f64> {
+        let mut chance = vec![0.0; spot.size.max(spot.free.len()) + 1];
+        chance[spot.free.len()] = 1.0;
+        for piece in &spot.pieces {
+            let gone = match (self.times, piece.until) {
+                (Some(times), Some(until)) => gone(ahead * times.mean_left, until - times.now),
+                _ => 1.0 - (-ahead).exp(),
+            };
+            leave(&mut chance, piece.hosts as usize, gone);
+        }
+        chance
+    }
+}
+
+/// Probability that a job with `left` to run at most has ended after `ahead`. Few run to their limit.
+fn gone(ahead: f64, left: f64) -> f64 {
+    if ahead <= 0.0 {
+        0.0
+    } else if left <= ahead {
+        1.0
+    } else {
+        (ahead / left).powi(3)
+    }
+}
+
+/// A job with `piece` hosts leaves with probability `gone`.
+fn leave(chance: &mut [f64], piece: usize, gone: f64) {
+    if gone == 0.0 {
+        return;
+    }
+    for f in (0..chance.len()).rev() {
+        let came = if f >= piece { chance[f - piece] } else { 0.0 };
+        chance[f] = chance[f] * (1.0 - gone) + came * gone;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::inventory::{Inventory, Occupancy};
+
+    #[test]
+    fn what_may_become_free_adds_up_to_one() {
+        let mut chance = vec![0.0; 9];
+        chance[1] = 1.0;
+        for piece in [1, 2, 4] {
+            leave(&mut chance, piece, 0.5);
+        }
+        assert!((chance.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!((chance[8] - 0.125).abs() < 1e-12);
+        assert!((chance[1] - 0.125).abs() < 1e-12);
+        assert!(
+            (chance[4] - 0.125).abs() < 1e-12,
+            "the jobs of one and two have left"
+        );
+    }
+
+    #[test]
+    fn a_host_of_a_small_room_is_cheaper_than_one_of_a_large() {
+        let inventory = Inventory::flat(&[8, 3, 8]);
+        let mut occupancy = Occupancy::empty(19);
+        // One host is free in a room of eight whose other seven one job holds.
+        let most: Vec<u32> = (12..19).collect();
+        assert!(occupancy.take(1, &most).is_ok());
+        let spots = occupancy.spots(&inventory);
+        let worth = Worth::new(0.5, 8, None);
+        let loss = |at: usize| worth.losses(&spots[at], 1)[1];
+        assert!(loss(1) < loss(0));
+        assert!(loss(1) < loss(2), "the large room may be whole again");
+    }
+
+    #[test]
+    fn a_short_job_may_sit_beside_one_that_stays_long() {
+        let inventory = Inventory::flat(&[8, 8]);
+        let mut occupancy = Occupancy::empty(16);
+        let hosts = |from: u32| (from..from + 6).collect::<Vec<u32>>();
+        assert!(occupancy.take_until(1, &hosts(0), Some(100.0)).is_ok());
+        assert!(occupancy.take_until(2, &hosts(8), Some(1.0)).is_ok());
+        let spots = occupancy.spots(&inventory);
+        let times = |limit: f64| Times {
+            now: 0.0,
+            limit,
+            mean_left: 50.0,
+        };
+        let loss =
+            |limit: f64, at: usize| Worth::new(0.5, 8, Some(times(limit))).losses(&spots[at], 2)[2];
+        assert!(
+            loss(60.0, 0) < loss(60.0, 1),
+            "the second room would be whole soon"
+        );
+        assert!(
+            loss(0.5, 1) <= loss(60.0, 1),
+            "a short job will have left by then"
+        );
+    }
+
+    #[test]
+    fn losses_grow_with_what_is_taken() {
+        let inventory = Inventory::flat(&[8]);
+        let occupancy = Occupancy::empty(8);
+        let spots = occupancy.spots(&inventory);
+        let losses = Worth::new(0.8, 8, None).losses(&spots[0], 20);
+        assert_eq!(losses.len(), 9);
+        assert!(losses.windows(2).all(|w| w[0] < w[1]));
+    }
+}
