@@ -77,6 +77,10 @@ impl<'a> Translations<'a> {
         use config::p4_new_type_spec::Representation;
         use config::p4_new_type_translation::SdnType;
 
+        // Compilers name enums here too; they are the numbers that stand for them.
+        if self.types.serializable_enums.contains_key(name) || self.types.enums.contains_key(name) {
+            return Ok(Seen::Plain);
+        }
         let spec = self.types.new_types.get(name).ok_or_else(|| {
             Fault::invalid(format!(
                 "{what} has type {name}, which P4Info does not describe"
