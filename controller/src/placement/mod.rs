@@ -8,6 +8,7 @@ mod cut;
 pub mod export;
 mod flows;
 mod halve;
+mod host_groups;
 mod inventory;
 mod job;
 #[cfg(test)]
