@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{json, run, stderr, stdout};
 
 fn simulate(arguments: &[&str]) -> Value {
-    let arguments = [&["simulate"], arguments, &["--format", "json"]].concat();
+    let arguments = [&["simulate"][..], arguments, &["--format", "json"][..]].concat();
     let output = run(&arguments);
     assert!(output.status.success(), "{}", stderr(&output));
     json(&stdout(&output))
@@ -33,7 +33,7 @@ fn number(value: &Value, field: &str) -> f64 {
 
 /// Runs a job's exchange both ways.
 fn collective(topology: &str, job: &str, more: &[&str]) -> Value {
-    let report = simulate(&[&["collective", topology, job], more].concat());
+    let report = simulate(&[&["collective", topology, job][..], more].concat());
     report["exchanges"].as_array().unwrap()[0].clone()
 }
 
@@ -74,7 +74,7 @@ fn all_reduces_agree_placed_and_unplaced() {
 fn independent_flows_agree() {
     let flows = |more: &[&str]| {
         let own = ["flows", "topologies/demo.yaml"];
-        agrees(&simulate(&[&own, more].concat()));
+        agrees(&simulate(&[&own[..], more].concat()));
     };
     for paths in ["placed", "hashed", "ecmp"] {
         let permutation = [
@@ -85,11 +85,11 @@ fn independent_flows_agree() {
             "--paths",
             paths,
         ];
-        flows(&[&permutation[..], &["--control", "window"]].concat());
+        flows(&[&permutation[..], &["--control", "window"][..]].concat());
     }
     for (fan_in, control) in [("3", "window"), ("15", "window"), ("7", "rates")] {
         let incast = ["--pattern", "incast", "--bytes", "8MiB", "--fan-in", fan_in];
-        flows(&[&incast[..], &["--control", control]].concat());
+        flows(&[&incast[..], &["--control", control][..]].concat());
     }
 }
 
