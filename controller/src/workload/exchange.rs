@@ -79,6 +79,17 @@ impl Exchange {
     }
 }
 
+impl Exchange {
+    /// The algorithm's name; `direct` where everybody sends straight to whom it is for.
+    #[must_use]
+    pub fn algorithm_name(&self) -> &'static str {
+        match self.operation {
+            Operation::AllToAll | Operation::Pipeline => "direct",
+            _ => self.algorithm.name(),
+        }
+    }
+}
+
 /// A job as the planner sees it: ranks on hosts and what they exchange. The first `ranks_per_host` ranks
 /// share the first host slot, and so on; which host of a fabric a slot is, placement decides.
 #[derive(Clone, Debug, PartialEq, Eq)]

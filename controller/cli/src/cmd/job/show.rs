@@ -58,7 +58,7 @@ fn shown(job: &Workload, nics: u32) -> Shown {
             operation: e.operation.name(),
             over: e.over.name(),
             group_size: job.grid.group_size(e.over),
-            algorithm: e.algorithm.name(),
+            algorithm: e.algorithm_name(),
             bytes: e.bytes,
             times: e.times,
             fabric_bytes: volume.sent,

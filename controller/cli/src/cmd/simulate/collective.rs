@@ -157,7 +157,7 @@ async fn exchanges(
             name: exchange.name.clone(),
             operation: exchange.operation.name(),
             over: exchange.over.name(),
-            algorithm: exchange.algorithm.name(),
+            algorithm: exchange.algorithm_name(),
             result,
         });
     }
