@@ -253,13 +253,20 @@ impl Outlet {
     }
 
     /// Writes out what the capture has buffered; on an error it ends.
-    pub(super) fn flush_capture(&self) {
-        let Ok(mut sender) = self.sender.try_lock() else {
-            return;
-        };
-        if let Some(Err(error)) = sender.capture.as_mut().map(PcapWriter::flush) {
-            tracing::error!(interface = self.spec.interface, %error, "capture ends");
-            sender.capture = None;
+    pub(super) fn flush_capture(&self, epoch: u64) {
+        {
+            let Ok(mut sender) = self.sender.try_lock() else {
+                return;
+            };
+            let Some(capture) = &mut sender.capture else {
+                return;
+            };
+            if let Err(error) = capture.flush() {
+                tracing::error!(interface = self.spec.interface, %error, "capture ends");
+                sender.capture = None;
+            }
         }
+        // Who came meanwhile has left its packets in line.
+        self.send(epoch);
     }
 }

@@ -224,8 +224,9 @@ impl Worker {
             }
         }
         if self.is_first {
+            let epoch = self.shared.clock.epoch();
             for outlet in self.shared.outlets.iter() {
-                outlet.flush_capture();
+                outlet.flush_capture(epoch);
             }
         }
     }
@@ -349,9 +350,12 @@ impl Worker {
 
     /// Brings the ports' states up to date with the interfaces'.
     pub(super) fn follow_links(&mut self) {
+        let epoch = self.shared.clock.epoch();
         for inlet in &mut self.inlets {
             inlet.reopen();
             let outlet = &inlet.outlet;
+            // Who wanted to send while the way changed has left its packets in line.
+            outlet.send(epoch);
             let name = &outlet.spec.interface;
             let is_up = Link::of(name).is_ok_and(|link| link.is_up);
             let up = inlet.ring.is_some() && is_up;
