@@ -146,6 +146,7 @@ const bit<16> IPV4_BYTES      = 20;
 const bit<16> IPV6_BYTES      = 40;
 const bit<16> TCP_BYTES       = 20;
 const bit<16> UDP_BYTES       = 8;
+const bit<16> UDP_LENGTH_MAX  = 0x3fff;   // that a packet of any MTU here can really have
 
 // --- Sizes ---------------------------------------------------------------------------------
 #define PORTS        512

@@ -61,7 +61,8 @@ control IntWatch(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     apply {
         if (!hdr.int_shim.isValid()) {
-            if ((hdr.udp.isValid() && hdr.udp.length >= UDP_BYTES)
+            if ((hdr.udp.isValid() && hdr.udp.length >= UDP_BYTES
+                 && hdr.udp.length <= UDP_LENGTH_MAX)
                     || (hdr.tcp.isValid() && hdr.tcp.checksum != 0xffff
                         && meta.l4_len >= TCP_BYTES)) {
                 int_watchlist.apply();

@@ -31,22 +31,8 @@ pub const REPORT_PORT: u16 = 32766;
 const DROP_REASONS: u8 = 16;
 /// Largest threshold of a queue, in packets.
 const DEEPEST: u32 = (1 << 19) - 1;
-/// Shim, INT-MD header and an added UDP header, bytes.
-const FIXED_BYTES: u32 = 4 + 12 + 8;
-/// Largest IP packet that the data plane carries.
-const LARGEST_MTU: u32 = 9216;
 /// Cells of the pipeline's `int_report_meter`.
 const METER_CELLS: i64 = 3;
-
-/// Largest IP packet on links between switches: the policy's, and room for INT.
-#[must_use]
-pub fn fabric_mtu(topology: &Topology) -> u16 {
-    let policy = topology.policy();
-    let room = policy.int.as_ref().map_or(0, |int| {
-        FIXED_BYTES + 4 * int_words(int.instructions) * u32::from(int.max_hops)
-    });
-    (policy.mtu + room).min(LARGEST_MTU.max(policy.mtu)) as u16
-}
 
 impl Emitter<'_> {
     /// All of it.
@@ -156,7 +142,7 @@ impl Emitter<'_> {
     }
 
     fn int_ports(&mut self, int: &IntPolicy, session: u16) {
-        let (node, ip_mtu) = (self.node(), fabric_mtu(self.topology));
+        let (node, ip_mtu) = (self.node(), self.topology.policy().fabric_mtu() as u16);
         let topology = self.topology;
         for neighbour in topology.neighbours(self.switch) {
             let action = match neighbour.far {

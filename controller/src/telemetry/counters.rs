@@ -98,6 +98,8 @@ numbered! {
         Martian = 13 "martian",
         /// IPv4 header with options.
         IpOptions = 14 "ip_options",
+        /// In-band telemetry that a host forged, or whose flag D ended the packet at the sink.
+        Int = 15 "int",
     }
 }
 

@@ -5,6 +5,7 @@
 //! `cargo test -p tests --test bmv2 -- --ignored`, for one of them with `on_bmv2::` before the `--`.
 #![allow(clippy::unwrap_used)]
 
+mod differential;
 mod entries;
 #[allow(
     dead_code,

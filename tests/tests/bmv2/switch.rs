@@ -16,7 +16,8 @@ use tonic::transport::Channel;
 use crate::entries;
 use crate::wire::Wire;
 
-const GRPC: &str = "127.0.0.1:9559";
+/// First port for P4Runtime; a second switch in the same namespace has the next one.
+const GRPC_PORT: u16 = 9559;
 /// Ports of the switch that have a cable: 1 to this.
 const PORTS: u32 = 3;
 /// Where bmv2 takes its Thrift calls.
@@ -54,7 +55,7 @@ impl Target {
 pub(crate) fn isolated(test: &str, target: Target, scenario: impl FnOnce(&mut Switch)) {
     in_namespaces(test, || {
         let fabric = Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/compiled/fabric");
-        let mut switch = Switch::start(target, &fabric);
+        let mut switch = Switch::start(target, &fabric, 0);
         switch.insert(entries::all(&switch.index).unwrap());
         scenario(&mut switch);
     });
@@ -110,10 +111,11 @@ pub(crate) struct Switch {
 
 impl Switch {
     /// Lays the cables, starts the switch, becomes its primary controller and gives it the
-    /// pipeline: `program` is the path of its JSON and P4Info without their extensions.
-    pub(crate) fn start(target: Target, program: &Path) -> Self {
-        let wires = lay_cables();
-        let process = spawn(target);
+    /// pipeline: `program` is the path of its JSON and P4Info without their extensions. `place` tells
+    /// switches of one namespace apart, from 0.
+    pub(crate) fn start(target: Target, program: &Path, place: u16) -> Self {
+        let wires = lay_cables(place);
+        let process = spawn(target, place);
         let info = std::fs::read_to_string(program.with_extension("p4info.txtpb")).unwrap();
         let json = std::fs::read(program.with_extension("json")).unwrap();
         let index = Index::parse_text(&info).unwrap();
@@ -125,7 +127,7 @@ impl Switch {
             .build()
             .unwrap();
         let (session, streams) = runtime.block_on(async {
-            let channel = connect().await;
+            let channel = connect(place).await;
             let (session, streams) = Session::open(channel, Config::new(1, 1)).await.unwrap();
             assert!(session.standing().is_primary());
             let pipeline = Pipeline::new(index.p4info().clone(), json);
@@ -143,7 +145,7 @@ impl Switch {
     }
 
     /// Adds the entries.
-    fn insert(&self, entries: Vec<TableEntry>) {
+    pub(crate) fn insert(&self, entries: Vec<TableEntry>) {
         let updates = entries.into_iter().map(entry::insert).collect();
         let write = self.session.write_all(updates);
         self.runtime.block_on(write).unwrap();
@@ -208,11 +210,28 @@ impl Switch {
         self.wires[port - 1].receive(count, within).unwrap()
     }
 
+    /// Packet-ins that have come, until there is a pause: ingress port, reason and frame.
+    pub(crate) fn packet_ins(&mut self, pause: Duration) -> Vec<(u128, u128, Vec<u8>)> {
+        let mut all = Vec::new();
+        loop {
+            let packets = &mut self.streams.packets;
+            let next = async { tokio::time::timeout(pause, packets.recv()).await };
+            match self.runtime.block_on(next) {
+                Ok(Some(packet)) => all.push(self.opened(packet)),
+                Ok(None) | Err(_) => return all,
+            }
+        }
+    }
+
     /// The next packet-in: ingress port, reason and frame.
     pub(crate) fn packet_in(&mut self) -> (u128, u128, Vec<u8>) {
         let packets = &mut self.streams.packets;
         let next = async { tokio::time::timeout(SOON, packets.recv()).await };
         let packet = self.runtime.block_on(next).expect("no packet-in").unwrap();
+        self.opened(packet)
+    }
+
+    fn opened(&self, packet: p4runtime::v1::PacketIn) -> (u128, u128, Vec<u8>) {
         let fields = self.index.packet_in_fields(&packet).unwrap();
         let number = |at: usize| p4runtime::bytes::decode(fields[at].1.as_bytes()).unwrap();
         assert_eq!((fields[0].0, fields[1].0), ("ingress_port", "reason"));
@@ -233,37 +252,47 @@ impl Switch {
     }
 }
 
-fn lay_cables() -> Vec<Wire> {
+/// Name of an end of a cable.
+fn interface(end: &str, place: u16, port: u32) -> String {
+    format!("{end}{place}p{port}")
+}
+
+fn grpc(place: u16) -> String {
+    format!("127.0.0.1:{}", GRPC_PORT + place)
+}
+
+fn lay_cables(place: u16) -> Vec<Wire> {
     ip("link set lo up");
     for port in 1..=PORTS {
-        ip(&format!("link add s{port} type veth peer name h{port}"));
-        for end in ["s", "h"] {
+        let (near, far) = (interface("s", place, port), interface("h", place, port));
+        ip(&format!("link add {near} type veth peer name {far}"));
+        for end in [near, far] {
             // No addresses, so that the kernel sends nothing of its own.
             let settings = "addrgenmode none mtu 9000 up";
-            ip(&format!("link set {end}{port} {settings}"));
+            ip(&format!("link set {end} {settings}"));
         }
     }
     (1..=PORTS)
-        .map(|port| Wire::open(&format!("h{port}")).unwrap())
+        .map(|port| Wire::open(&interface("h", place, port)).unwrap())
         .collect()
 }
 
-fn spawn(target: Target) -> Process {
+fn spawn(target: Target, place: u16) -> Process {
     let mut command = target.command();
     command.args(["--no-p4", "--device-id", "1"]);
     for port in 1..=PORTS {
-        command.args(["-i", &format!("{port}@s{port}")]);
+        command.args(["-i", &format!("{port}@{}", interface("s", place, port))]);
     }
-    command.args(["--", "--grpc-server-addr", GRPC]);
+    command.args(["--", "--grpc-server-addr", &grpc(place)]);
     command.args(["--cpu-port", "510", "--priority-queues", "8"]);
     let child = command.stdout(Stdio::null()).spawn();
     Process(child.unwrap_or_else(|error| panic!("{target:?}: {error}")))
 }
 
-async fn connect() -> Channel {
+async fn connect(place: u16) -> Channel {
     let start = Instant::now();
     loop {
-        match transport::connect(GRPC).await {
+        match transport::connect(&grpc(place)).await {
             Ok(channel) => return channel,
             Err(error) => assert!(start.elapsed() < 4 * SOON, "no switch: {error}"),
         }

@@ -45,7 +45,8 @@ fn hop(ingress: u16, egress: u16) -> Hop {
     }
 }
 
-fn telemetry(index: &Index, watch: &Watch) -> Result<Vec<TableEntry>, Error> {
+/// Entries that make port 3 lead to a switch and port 2 to a host, for telemetry.
+pub(crate) fn telemetry(index: &Index, watch: &Watch) -> Result<Vec<TableEntry>, Error> {
     let entry = |table: &str| Ok::<_, Error>(index.table(table)?.entry());
     let nothing: [(&str, u64); 0] = [];
     let number = |value: u64| value.to_be_bytes().to_vec();
@@ -113,7 +114,7 @@ fn telemetry(index: &Index, watch: &Watch) -> Result<Vec<TableEntry>, Error> {
 }
 
 /// Routes to the receiver, out of a port.
-fn routes(index: &Index, nexthop: u64) -> Result<Vec<TableEntry>, Error> {
+pub(crate) fn routes(index: &Index, nexthop: u64) -> Result<Vec<TableEntry>, Error> {
     let way = [("nexthop_id", nexthop)];
     let frame = Frame::udp(b"");
     let (v4, v6) = (

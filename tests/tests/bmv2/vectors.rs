@@ -20,7 +20,7 @@ pub(crate) fn run(target: Target, name: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../p4/softswitch/tests/programs")
         .join(name);
-    let switch = Switch::start(target, &folder.join(name));
+    let switch = Switch::start(target, &folder.join(name), 0);
     let file = folder.join("vectors");
     let text = std::fs::read_to_string(&file).unwrap();
     let is_recorded = std::env::var_os("VECTORS_RECORD").is_some();

@@ -324,6 +324,7 @@ fn reports_are_limited_in_rate() {
         cburst: 10,
         pir: 100,
         pburst: 10,
+        ..MeterConfig::default()
     };
     node.switch
         .meter_write(MeterId(at.unwrap() as u32), 0, Some(limit))

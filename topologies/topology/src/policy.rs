@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::int_policy::IntPolicy;
+use crate::int_policy::{IntPolicy, int_words};
 use crate::model::Tier;
 
 /// ECN marking for ports of one speed. Depths in bytes of one queue; the controller converts them
@@ -108,6 +108,10 @@ impl Default for Policy {
     }
 }
 
+/// INT shim, INT-MD header and an added UDP header, bytes.
+const INT_FIXED_BYTES: u32 = 4 + 12 + 8;
+/// Largest IP packet that the data plane carries, bytes.
+const LARGEST_MTU: u32 = 9216;
 /// RoCEv2 over IPv6 around its payload: IP 40, UDP 8, BTH 12, RETH 16, invariant CRC 4 bytes.
 const ROCE_OVERHEAD: u32 = 80;
 
@@ -133,6 +137,16 @@ impl Policy {
             kmax: scaled(profile.kmax),
             ..*profile
         })
+    }
+
+    /// Largest IP packet on links between switches, bytes: the MTU, and room for what in-band telemetry
+    /// adds on the way, as far as the data plane carries.
+    #[must_use]
+    pub fn fabric_mtu(&self) -> u32 {
+        let room = self.int.as_ref().map_or(0, |int| {
+            INT_FIXED_BYTES + 4 * int_words(int.instructions) * u32::from(int.max_hops)
+        });
+        (self.mtu + room).min(LARGEST_MTU.max(self.mtu))
     }
 
     /// Largest RDMA payload (256 to 4096 bytes, a power of two) whose packet fits the MTU.

@@ -343,7 +343,10 @@ fn arguments(options: &Options, device_id: u64, grpc_port: u16, ports: &[PortPla
 
 fn wire(topology: &Topology, options: &Options, link: &Link) -> setup::Wire {
     setup::Wire {
-        mtu: topology.policy().mtu,
+        mtu: match link.lower {
+            End::Switch(_) => topology.policy().fabric_mtu(),
+            End::Nic(_) => topology.policy().mtu,
+        },
         delay_ns: if options.shaping.delay {
             link.delay_ns
         } else {

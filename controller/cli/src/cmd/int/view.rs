@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use controller::telemetry::DropReason;
 use controller::telemetry::int::collector::{Collector, FlowState, Hop, Series};
 use controller::telemetry::int::flow::Flow;
 use serde::Serialize;
@@ -73,7 +74,8 @@ struct HopView {
 #[derive(Debug, Serialize)]
 struct DropView {
     node: String,
-    reason: u8,
+    /// As the pipeline names it, else its number.
+    reason: String,
     packets: u64,
 }
 
@@ -124,7 +126,8 @@ impl FlowView {
             drops: drops
                 .map(|(&(node, reason), &packets)| DropView {
                     node: names.of(Some(node)),
-                    reason,
+                    reason: DropReason::from_number(reason.into())
+                        .map_or_else(|| reason.to_string(), |known| known.name().to_owned()),
                     packets,
                 })
                 .collect(),
@@ -165,7 +168,7 @@ impl FlowView {
         for drop in &self.drops {
             let _ = writeln!(
                 out,
-                "  dropped at {}: {} packets, reason {}",
+                "  dropped at {}: {} packets, {}",
                 drop.node, drop.packets, drop.reason
             );
         }

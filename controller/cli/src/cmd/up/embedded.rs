@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use controller::intent::Options;
 use lab::emulator::{Emulator, EmulatorConfig};
 use serde::Serialize;
 
@@ -38,7 +39,7 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
         topology.clone(),
         fabric.switches.clone(),
         "embedded",
-        args.int_reports,
+        (Options::default(), args.int_reports),
     );
     let live = stop.unless(start).await?;
     progress.stage("checking that every NIC reaches every other");

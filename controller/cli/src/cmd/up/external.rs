@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use controller::intent::Options;
 use lab::external;
 
 use super::{Live, Setting, Stop};
@@ -33,7 +34,7 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
             topology.clone(),
             fabric.switches.clone(),
             "external",
-            args.int_reports,
+            (Options::default(), args.int_reports),
         )
         .await
     };

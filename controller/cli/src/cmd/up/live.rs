@@ -61,12 +61,13 @@ impl Up {
 }
 
 impl Live {
-    /// Connects to all switches, pushes the pipeline, brings them to the desired state.
+    /// Connects to all switches, pushes the pipeline, brings them to the desired state. Telemetry reports
+    /// that come to the controller go on to `reports_to`.
     pub(super) async fn start(
         topology: Arc<Topology>,
         switches: Vec<SwitchEndpoint>,
         target: &'static str,
-        reports_to: SocketAddr,
+        (options, reports_to): (Options, SocketAddr),
     ) -> Result<Self, Failure> {
         let begun = Instant::now();
         let program = Arc::new(Program::fabric().map_err(Failure::run)?);
@@ -79,7 +80,7 @@ impl Live {
             Controller::connect(Arc::clone(&topology), program, endpoints, config)
                 .await
                 .map_err(Failure::run)?;
-        let planner = Planner::new(Arc::clone(&topology), Options::default());
+        let planner = Planner::new(Arc::clone(&topology), options);
         let desired = Desired::new(planner).map_err(Failure::run)?;
         let report = controller.reconcile(&desired).await.map_err(Failure::run)?;
         let up = Up {

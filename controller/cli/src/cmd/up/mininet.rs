@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use controller::intent::Options;
 use lab::mininet::{self, Family, Lab, Output, PingReport, Program, ProgramKind};
 use serde::Serialize;
 
@@ -42,6 +43,28 @@ struct Done<'a> {
     exec: Vec<Executed>,
 }
 
+/// Packets that a queue of bmv2 holds, where nothing else is said over Thrift.
+const BMV2_QUEUE: u64 = 64;
+
+/// How depths in bytes become packets. bmv2's queues are far shorter than the policy's: depths are scaled
+/// so that they mean the same part of a queue.
+fn depths(args: &UpArgs, topology: &::topology::Topology) -> Options {
+    let packet_bytes = match args.program {
+        Some(SwitchProgram::SimpleSwitchGrpc) => {
+            let bytes = (topology.policy().queue_depth / BMV2_QUEUE).max(1);
+            output::say(format!(
+                "a queue of bmv2 holds {BMV2_QUEUE} packets: depths of the policy count a packet per {bytes} bytes"
+            ));
+            Some(bytes)
+        }
+        None | Some(SwitchProgram::MeridianSwitch) => None,
+    };
+    Options {
+        packet_bytes,
+        ..Options::default()
+    }
+}
+
 /// Runs the fabric until a signal comes, or until `--once` or `--exec` is done.
 pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Failure> {
     let Setting {
@@ -58,7 +81,7 @@ pub(super) async fn run(setting: Setting<'_>, stop: &mut Stop) -> Result<(), Fai
             topology.clone(),
             lab.endpoints(),
             "mininet",
-            args.int_reports,
+            (depths(args, &topology), args.int_reports),
         )
         .await?;
         if args.once || !args.exec.is_empty() {
