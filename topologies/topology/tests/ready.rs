@@ -234,3 +234,11 @@ fn scale_up_domains_span_hosts() {
     assert_eq!(domains, [0, 0, 1, 1, 2, 3, 3, 4, 4, 5]);
     assert_eq!(Topology::parse("y", &fabric.to_yaml()).unwrap(), fabric);
 }
+
+#[test]
+fn irregular() {
+    let irregular = load("irregular-120.yaml");
+    let leaves: Vec<usize> = irregular.las().iter().map(|la| la.nics.len() / 8).collect();
+    assert_eq!((leaves.len(), irregular.hosts().len()), (120, 605));
+    assert!(leaves.iter().all(|hosts| (2..=8).contains(hosts)));
+}

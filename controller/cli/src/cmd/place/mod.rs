@@ -90,7 +90,7 @@ pub(crate) fn run(args: &PlaceArgs) -> Result<(), Failure> {
     state.drain(&args.drain)?;
     let mut jobs = Vec::new();
     for path in &args.jobs {
-        let job = state::job(path)?;
+        let job = input::workload(path)?;
         jobs.extend((0..args.times).map(|_| job.clone()));
     }
     let moves = args.defragment.map(|most| {

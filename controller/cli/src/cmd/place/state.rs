@@ -8,7 +8,7 @@ use ::topology::{HostId, Topology};
 use controller::placement::{
     Costs, Cut, Inventory, Occupancy, Policy, Running, Search, TakeError, moves_for, seat,
 };
-use controller::workload::{JobError, Workload};
+use controller::workload::Workload;
 
 use super::report::{CompareReport, JobReport, MoveReport, RoomReport};
 use super::{PlaceArgs, occupied};
@@ -18,14 +18,6 @@ use crate::output::Progress;
 
 /// Most moves that an explanation lists.
 const MOVES: usize = 3;
-
-/// Reads a job file of any form.
-pub(super) fn job(path: &Path) -> Result<Workload, Failure> {
-    Workload::load(path).map_err(|error| match error {
-        JobError::Invalid(report) => input::render(&report),
-        JobError::Read { path, source } => Failure::File { path, source },
-    })
-}
 
 /// The fabric as it is now.
 pub(super) struct State<'a> {
