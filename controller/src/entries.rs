@@ -16,6 +16,7 @@ pub fn ranks() -> Ranks {
     let ranks = [
         (Nexthop::ID, 0),
         (GroupBucket::ID, 1),
+        (GroupPort::ID, 1),
         (Group::ID, 2),
         (RouteV4::ID, 4),
         (RouteV6::ID, 4),

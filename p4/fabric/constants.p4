@@ -36,7 +36,7 @@ const punt_reason_t PUNT_LIVENESS = 6;   // liveness packet of a neighbour
 const punt_reason_t PUNT_INT_REPORT = 7; // telemetry report for a collector behind the controller
 
 // --- Why a packet is dropped ---------------------------------------------------------------
-typedef bit<4> drop_reason_t;
+typedef bit<5> drop_reason_t;
 const drop_reason_t DROP_PARSER      = 0;    // truncated, or IP header with a wrong version or length
 const drop_reason_t DROP_CHECKSUM    = 1;    // IPv4 header checksum wrong
 const drop_reason_t DROP_TTL         = 2;    // TTL used up on a fragment nobody may answer
@@ -53,6 +53,7 @@ const drop_reason_t DROP_NOT_ROUTED  = 12;   // group MAC, or neither IPv4 nor I
 const drop_reason_t DROP_MARTIAN     = 13;   // address that must not cross a router
 const drop_reason_t DROP_IP_OPTIONS  = 14;   // IPv4 header with options
 const drop_reason_t DROP_INT         = 15;   // INT: forged by a host, or ends at the sink (flag D)
+const drop_reason_t DROP_NO_LIVE_MEMBER = 16;   // every member of the group is dead
 
 // --- Where a packet's bytes go, seen from the LA domain it enters by -----------------------
 typedef bit<2> locality_t;
@@ -148,10 +149,38 @@ const bit<16> TCP_BYTES       = 20;
 const bit<16> UDP_BYTES       = 8;
 const bit<16> UDP_LENGTH_MAX  = 0x3fff;   // that a packet of any MTU here can really have
 
+const bit<32> HASH_MULTIPLIER_3 = 0x9e3779b1;   // a second, independent choice from the same hash
+
+// --- Adaptive ECMP ---------------------------------------------------------------------------
+// Modes, named as the Switch Abstraction Interface names them (SAI_ARS_MODE_*).
+typedef bit<3> ars_mode_t;
+const ars_mode_t ARS_FIXED              = 0;   // a flow keeps the bucket that its hash gives it
+const ars_mode_t ARS_FLOWLET_RANDOM     = 1;   // every burst of a flow takes any bucket
+const ars_mode_t ARS_FLOWLET_QUALITY    = 2;   // every burst of a flow takes the best of a few
+const ars_mode_t ARS_PER_PACKET_RANDOM  = 3;   // every packet takes any bucket
+const ars_mode_t ARS_PER_PACKET_QUALITY = 4;   // every packet takes the best of a few
+
+typedef bit<8> quality_t;                      // bands of congestion, 0 is idle
+const quality_t QUALITY_LOCAL_MOST = 63;       // no port is more congested than this
+const quality_t QUALITY_PATH_MOST  = 63;       // nor any path; also a path that nothing is known of
+const quality_t QUALITY_GRAY       = 64;       // a link that loses packets, on top
+const quality_t QUALITY_DEAD       = 255;      // never chosen
+
+// --- Links between neighbours ----------------------------------------------------------------
+const bit<16> ETHERTYPE_LINK = 0x88b5;   // IEEE 802 local experimental Ethertype 1
+const bit<4>  LINK_VERSION   = 1;
+const bit<4>  LINK_HELLO     = 1;        // are you there, and do my packets arrive?
+const bit<4>  LINK_PROBE     = 2;        // how congested is the way to an LA domain?
+const bit<8>  PROBE_HOPS     = 8;        // a probe that went farther goes in circles
+
 // --- Sizes ---------------------------------------------------------------------------------
 #define PORTS        512
 #define PORT_QUEUES  4096    // port << 3 | queue
-#define PORT_DROPS   8192    // ingress port << 4 | drop reason
+#define PORT_DROPS   16384   // ingress port << 5 | drop reason
 #define PORT_LOCALITY 2048   // ingress port << 2 | locality class
+#define FLOWLETS     16384   // bursts that are told apart; hash of the flow
+#define MEMBER_HINTS 16384   // group * odd + bucket
+#define LA_DOMAINS   512     // low bits of the LA domain's number
+#define LA_PATHS     65536   // low 9 bits of the LA domain << 7 | low 7 bits of the port
 
 #endif

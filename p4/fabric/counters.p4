@@ -6,7 +6,7 @@
 #ifndef FABRIC_COUNTERS_P4
 #define FABRIC_COUNTERS_P4
 
-@brief("Packets dropped, by ingress port and reason; index: ingress_port << 4 | reason.")
+@brief("Packets dropped, by ingress port and reason; index: ingress_port << 5 | reason.")
 counter(PORT_DROPS, CounterType.packets_and_bytes) drops;
 
 @brief("Limits reports; cell 0: path, 1: drops that ingress finds, 2: queue and ECN. Red is not sent.")

@@ -8,6 +8,9 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);
+        packet.emit(hdr.link);
+        packet.emit(hdr.hello);
+        packet.emit(hdr.probe);
         packet.emit(hdr.arp);
         packet.emit(hdr.report_ipv4);
         packet.emit(hdr.report_udp);

@@ -1,4 +1,5 @@
-// Egress: ECN, INT, rewrite, and the counters of what is really sent. A clone becomes a report instead.
+// Egress: ECN, load, INT, rewrite, hellos, and the counters of what is really sent. A clone becomes a report
+// instead.
 
 #ifndef FABRIC_EGRESS_P4
 #define FABRIC_EGRESS_P4
@@ -9,6 +10,8 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     IntEvents() int_events;
     IntReport() int_report;
     Rewrite() rewrite;
+    Measure() measure;
+    Speak() speak;
 
     @brief("Packets sent; index: egress port.")
     counter(PORTS, CounterType.packets_and_bytes) port_tx;
@@ -16,9 +19,23 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     @brief("Packets sent; index: egress_port << 3 | queue.")
     counter(PORT_QUEUES, CounterType.packets_and_bytes) queue_tx;
 
+    // A probe does not go back where it came from.
+    @hidden
+    action prune() {
+        meta.verdict = VERDICT_DROP;
+        mark_to_drop(std);
+    }
+
+    @hidden
+    action count_sent() {
+        sent_count.read(meta.sent, (bit<32>)std.egress_port);
+        sent_count.write((bit<32>)std.egress_port, meta.sent + 1);
+    }
+
     apply {
         if (meta.routed == 1) {
             ecn.apply(hdr, meta, std);
+            measure.apply(hdr, meta, std);
             if (meta.int_state != INT_NONE && meta.verdict != VERDICT_DROP) {
                 int_hop.apply(hdr, meta, std);
             }
@@ -28,9 +45,15 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
         } else if (std.instance_type == INSTANCE_INGRESS_CLONE
                    || std.instance_type == INSTANCE_EGRESS_CLONE) {
             int_report.apply(hdr, meta, std);
+        } else if (hdr.probe.isValid() && std.egress_port == std.ingress_port) {
+            prune();
         }
         if (meta.verdict != VERDICT_DROP) {
             rewrite.apply(hdr, meta, std);
+            count_sent();
+            if (meta.verdict == VERDICT_SEND && hdr.hello.isValid()) {
+                speak.apply(hdr, meta, std);
+            }
             port_tx.count((bit<32>)std.egress_port);
             queue_tx.count((bit<32>)(std.egress_port ++ meta.queue));
         }

@@ -179,11 +179,33 @@ header report_item_t {
 
 header report_drop_t { bit<8> queue; bit<8> reason; bit<16> pad; }
 
+// Between neighbouring switches, behind the Ethernet header. See docs/explanation-ars.md.
+header link_t {
+    bit<4> version;
+    bit<4> kind;
+}
+
+header hello_t {
+    bit<1>  deaf;       // the sender has not heard from its neighbour for the detection time
+    bit<1>  gray;       // the sender loses what its neighbour sends
+    bit<6>  reserved;
+    bit<32> sent;       // packets the sender has put on this link before this one
+}
+
+header probe_t {
+    bit<8>  hops;
+    bit<8>  band;       // congestion of the way to the LA domain, from the sender on
+    bit<32> la;
+}
+
 struct headers_t {
     packet_in_t  packet_in;
     packet_out_t packet_out;
     ethernet_t   ethernet;
     vlan_t       vlan;
+    link_t       link;
+    hello_t      hello;
+    probe_t      probe;
     arp_t        arp;
 
     // A report, before the packet that it is about.

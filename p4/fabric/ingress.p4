@@ -9,10 +9,13 @@
 control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Check() check;
     IntRecognise() int_recognise;
+    Hear() hear;
+    Probe() probe;
     Punt() punt;
     Classify() classify;
     Station() station;
     Route() route;
+    Domain() domain;
     Place() place;
     Spread() spread;
     NextHop() nexthop;
@@ -39,6 +42,21 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         meta.queue = QUEUE_CONTROL;
     }
 
+    @hidden
+    action count_received() {
+        bit<32> n;
+        received_count.read(n, (bit<32>)std.ingress_port);
+        received_count.write((bit<32>)std.ingress_port, n + 1);
+    }
+
+    @hidden
+    action count_waiting() {
+        bit<32> n;
+        bit<32> index = (bit<32>)(meta.member_port ++ meta.queue);
+        queue_load.read(n, index);
+        queue_load.write(index, n + 1);
+    }
+
     apply {
         port_rx.count((bit<32>)std.ingress_port);
         if (hdr.packet_out.isValid() && hdr.packet_out.submit_to_ingress == 0) {
@@ -46,8 +64,17 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         } else {
             hdr.packet_out.setInvalid();
             check.apply(hdr, meta, std);
-            if (meta.verdict == VERDICT_FORWARD && hdr.int_shim.isValid()) {
-                int_recognise.apply(hdr, meta, std);
+            if (meta.role == ROLE_FABRIC) {
+                count_received();
+            }
+            if (meta.verdict == VERDICT_FORWARD) {
+                if (hdr.hello.isValid()) {
+                    hear.apply(hdr, meta, std);
+                } else if (hdr.probe.isValid()) {
+                    probe.apply(hdr, meta, std);
+                } else if (hdr.int_shim.isValid()) {
+                    int_recognise.apply(hdr, meta, std);
+                }
             }
             if (meta.verdict == VERDICT_FORWARD) {
                 punt.apply(hdr, meta, std);
@@ -58,6 +85,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 if (meta.verdict == VERDICT_FORWARD) {
                     route.apply(hdr, meta, std);
                     if (meta.verdict == VERDICT_FORWARD) {
+                        if (meta.role != ROLE_FABRIC || meta.use_group == 1) {
+                            domain.apply(hdr, meta, std);
+                        }
                         place.apply(hdr, meta, std);
                         if (meta.use_group == 1) {
                             spread.apply(hdr, meta, std);
@@ -71,6 +101,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                     }
                     if (meta.verdict == VERDICT_FORWARD) {
                         locality.apply(hdr, meta, std);
+                        if (meta.member_port != 0) {
+                            count_waiting();
+                        }
                         if (meta.role == ROLE_HOST) {
                             int_watch.apply(hdr, meta, std);
                         }

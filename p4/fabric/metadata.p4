@@ -67,6 +67,16 @@ struct metadata_t {
     bit<32>  group_id;
     bit<32>  nexthop_id;
 
+    // domain
+    bit<1>   dst_la_known;
+    bit<32>  dst_la;
+
+    // spread: port of the chosen member; 0: not known
+    bit<9>   member_port;
+
+    // egress: packets that went out of the port before this one
+    bit<32>  sent;
+
     // next hop
     bit<1>   routed;        // rewrite the packet in egress
     bit<48>  new_src_mac;

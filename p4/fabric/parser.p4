@@ -44,6 +44,7 @@ parser FabricParser(packet_in packet,
         meta.ether_type = hdr.ethernet.ether_type;
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_LINK: parse_link;
             ETHERTYPE_ARP:  parse_arp;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_IPV6: parse_ipv6;
@@ -60,6 +61,25 @@ parser FabricParser(packet_in packet,
             ETHERTYPE_IPV6: parse_ipv6;
             default:        accept;
         }
+    }
+
+    state parse_link {
+        packet.extract(hdr.link);
+        transition select(hdr.link.version, hdr.link.kind) {
+            (LINK_VERSION, LINK_HELLO): parse_hello;
+            (LINK_VERSION, LINK_PROBE): parse_probe;
+            default:                    accept;
+        }
+    }
+
+    state parse_hello {
+        packet.extract(hdr.hello);
+        transition accept;
+    }
+
+    state parse_probe {
+        packet.extract(hdr.probe);
+        transition accept;
     }
 
     state parse_arp {

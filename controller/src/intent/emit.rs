@@ -2,11 +2,13 @@
 
 use crate::entries::{
     AnyEntry, DscpToTc, DscpToTcAction, EcnProfile, EcnProfileAction, Group, GroupAction,
-    GroupBucket, GroupBucketAction, LaOf, LaOfAction, Nexthop, NexthopAction, PlacedFlow,
-    PlacedFlowAction, PortConfig, PortConfigAction, RouteV4, RouteV4Action, RouteV6, RouteV6Action,
-    Station, StationAction, TcToQueue, TcToQueueAction, Trap, TrapAction,
+    GroupBucket, GroupBucketAction, GroupPort, GroupPortAction, LaOf, LaOfAction, Neighbour,
+    NeighbourAction, Nexthop, NexthopAction, PlacedFlow, PlacedFlowAction, PortConfig,
+    PortConfigAction, PortLoad, PortLoadAction, ProbePort, ProbePortAction, RouteV4, RouteV4Action,
+    RouteV6, RouteV6Action, Station, StationAction, TcToQueue, TcToQueueAction, Trap, TrapAction,
 };
 use crate::fabric::Target;
+use crate::intent::ars::{self, Ars};
 use crate::intent::spread::{Spread, Via};
 use crate::intent::{FlowKey, Options};
 use crate::neighbour::Reason;
@@ -22,6 +24,8 @@ const ICMPV6: u8 = 58;
 const NEIGHBOUR_SOLICITATION: u16 = 135;
 /// The queue of congestion notifications and of the controller's own packets: never marked.
 const CONTROL_QUEUE: u8 = 7;
+/// The port of packet-ins and packet-outs.
+const CPU_PORT: u16 = 510;
 
 /// The number that an address has in fields of 128 bits: IPv4 is IPv4-mapped (RFC 4291 section 2.5.5.2).
 pub(super) fn address(address: IpAddr) -> u128 {
@@ -29,6 +33,20 @@ pub(super) fn address(address: IpAddr) -> u128 {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().into(),
         IpAddr::V6(v6) => v6.into(),
     }
+}
+
+/// Members as a set of ports: the first, and a bit for each from there on. `None` when they don't fit: more than
+/// 128 apart, or on both sides of port 256.
+fn members(ports: &[u32]) -> Option<(u16, u128)> {
+    let first = *ports.iter().min()?;
+    let last = *ports.iter().max()?;
+    if last - first > 127 || first >> 8 != last >> 8 {
+        return None;
+    }
+    let mask = ports
+        .iter()
+        .fold(0, |mask, port| mask | 1 << (port - first));
+    Some((u16::try_from(first).ok()?, mask))
 }
 
 /// Collects the entries of one switch.
@@ -192,10 +210,12 @@ impl<'t> Emitter<'t> {
         }
     }
 
-    /// The LA domain of every destination; only where packets enter the fabric.
-    pub(super) fn domains(&mut self) {
+    /// The LA domain of every destination: where packets enter the fabric, and where groups know paths by it.
+    pub(super) fn domains(&mut self, ars: Option<&Ars>) {
         let topology = self.topology;
-        if topology.la_of_switch(self.switch).is_none() {
+        let paths = ars.is_some_and(|ars| ars.probes.is_some())
+            && topology.uplinks(self.switch).next().is_some();
+        if topology.la_of_switch(self.switch).is_none() && !paths {
             return;
         }
         let vrf = topology.vrf();
@@ -272,25 +292,49 @@ impl<'t> Emitter<'t> {
         }
     }
 
-    /// Groups, and routes to what is behind other switches.
-    pub(super) fn remote(&mut self, spread: &Spread) {
-        let topology = self.topology;
-        let seed = topology.seed(self.switch);
-        for (group_id, ports) in &spread.groups {
-            let size = u16::try_from(ports.len()).unwrap_or(u16::MAX);
-            self.put(
-                Group {
-                    group_id: *group_id,
-                },
-                GroupAction::SetGroup { size, seed },
-            );
-            for (bucket, port) in (0..size).zip(ports) {
-                let key = GroupBucket {
-                    group_id: *group_id,
-                    bucket,
-                };
-                self.put(key, GroupBucketAction::BucketNexthop { nexthop_id: *port });
+    /// A group and its buckets.
+    fn group(&mut self, group_id: u32, ports: &[u32], ars: Option<&Ars>) {
+        let seed = self.topology.seed(self.switch);
+        let size = u16::try_from(ports.len()).unwrap_or(u16::MAX);
+        let members = ars.and_then(|ars| Some((ars, members(ports)?)));
+        let action = match members {
+            None => GroupAction::SetGroup { size, seed },
+            Some((ars, (first_port, mask))) => GroupAction::SetArsGroup {
+                size,
+                seed,
+                mode: ars.mode.number(),
+                idle: ars.idle_us,
+                queue_shift: ars.queue_shift,
+                use_shift: ars.use_shift,
+                path_age: ars.path_age_us(),
+                gray_is_dead: ars.gray_is_dead(),
+                first_port,
+                ports: mask,
+            },
+        };
+        self.put(Group { group_id }, action);
+        for (bucket, nexthop) in (0..size).zip(ports) {
+            let nexthop_id = *nexthop;
+            let action = match (members, u16::try_from(nexthop_id)) {
+                (Some(_), Ok(port)) => GroupBucketAction::BucketMember { nexthop_id, port },
+                _ => GroupBucketAction::BucketNexthop { nexthop_id },
+            };
+            self.put(GroupBucket { group_id, bucket }, action);
+        }
+        let watched: std::collections::BTreeSet<u32> = ports.iter().copied().collect();
+        for nexthop_id in watched.into_iter().filter(|_| members.is_some()) {
+            if let Ok(port) = u16::try_from(nexthop_id) {
+                let action = GroupPortAction::PortNexthop { nexthop_id };
+                self.put(GroupPort { group_id, port }, action);
             }
+        }
+    }
+
+    /// Groups, and routes to what is behind other switches.
+    pub(super) fn remote(&mut self, spread: &Spread, ars: Option<&Ars>) {
+        let topology = self.topology;
+        for (group_id, ports) in &spread.groups {
+            self.group(*group_id, ports, ars);
         }
         for (target, via) in &spread.routes {
             let route = match via {
@@ -312,6 +356,74 @@ impl<'t> Emitter<'t> {
                     );
                 }
             }
+        }
+    }
+
+    /// Who is watched, how load is measured, and where hellos and probes go.
+    pub(super) fn watching(&mut self, ars: &Ars) {
+        let topology = self.topology;
+        let (above, below) = ars::ports(topology, self.switch);
+        for neighbour in topology.neighbours(self.switch) {
+            let ingress_port = neighbour.port;
+            if !above.contains(&ingress_port) && !below.contains(&ingress_port) {
+                continue;
+            }
+            if let Some(hellos) = &ars.hellos {
+                let watch = NeighbourAction::Watch {
+                    detect: hellos.detection_us(),
+                    loss_shift: hellos.loss_shift,
+                    window: hellos.loss_window,
+                    hold: hellos.hold_us,
+                };
+                self.put(Neighbour { ingress_port }, watch);
+            }
+            if let Some(probes) = &ars.probes {
+                // From below to everybody else, from above only down.
+                let onward = if below.contains(&ingress_port) {
+                    ars::NEIGHBOURS
+                } else {
+                    ars::BELOW
+                };
+                let relay = ProbePortAction::Relay {
+                    mcast_group: if onward == ars::BELOW && below.is_empty() {
+                        0
+                    } else {
+                        onward
+                    },
+                    age: probes.age_us(),
+                    queue: ars::data_queue(topology.policy()),
+                    queue_shift: ars.queue_shift,
+                    use_shift: ars.use_shift,
+                };
+                self.put(ProbePort { ingress_port }, relay);
+            }
+            let scale = ars.use_scale(topology[neighbour.link].speed_bps);
+            let measure = PortLoadAction::Measure {
+                scale,
+                window: ars.use_window,
+            };
+            self.put(
+                PortLoad {
+                    egress_port: neighbour.port,
+                },
+                measure,
+            );
+        }
+        let cpu = CPU_PORT;
+        if let Some(hellos) = &ars.hellos {
+            let allow = hellos.detection_us() / 2;
+            let mcast_group = ars::NEIGHBOURS;
+            self.put(
+                Neighbour { ingress_port: cpu },
+                NeighbourAction::SayHello { mcast_group, allow },
+            );
+        }
+        if ars.probes.is_some() && topology.la_of_switch(self.switch).is_some() {
+            let mcast_group = ars::ABOVE;
+            self.put(
+                ProbePort { ingress_port: cpu },
+                ProbePortAction::Originate { mcast_group },
+            );
         }
     }
 

@@ -4,6 +4,7 @@
 //! flows that are placed, it says which entries each switch should have; nothing else goes in, so the same
 //! question always has the same answer.
 
+mod ars;
 mod emit;
 mod groups;
 mod spread;
@@ -11,6 +12,7 @@ pub mod telemetry;
 #[cfg(test)]
 mod tests;
 
+pub use ars::{Ars, Beat, Hellos, Mode, Probes, beats, multicast_groups};
 pub use groups::{BucketPolicy, layout};
 pub use spread::{Base, Spread, Via, spread};
 
@@ -36,6 +38,8 @@ pub struct Options {
     /// Bytes of the packets that queues are measured in: depths of ECN profiles are given in bytes, and the
     /// data plane counts packets. `None`: full packets of the policy's MTU and their Ethernet header.
     pub packet_bytes: Option<u64>,
+    /// How groups adapt; `None`: fixed, and their members are not watched.
+    pub ars: Option<Ars>,
 }
 
 impl Default for Options {
@@ -45,6 +49,7 @@ impl Default for Options {
             loopbacks: true,
             buckets: BucketPolicy::default(),
             packet_bytes: None,
+            ars: None,
         }
     }
 }
@@ -273,9 +278,13 @@ impl Planner {
         emitter.stations();
         emitter.classes();
         emitter.marking(&self.options);
-        emitter.domains();
+        let ars = self.options.ars.as_ref();
+        emitter.domains(ars);
         emitter.local(&view.down);
-        emitter.remote(&spread);
+        emitter.remote(&spread, ars);
+        if let Some(ars) = ars {
+            emitter.watching(ars);
+        }
         emitter.telemetry(&self.options, &spread);
         for (flow, port) in pins {
             emitter.pin(flow, *port);

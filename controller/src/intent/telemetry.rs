@@ -28,7 +28,7 @@ const REPORT_PORTS: u16 = 64;
 /// UDP port of reports, at both ends where nothing else is said.
 pub const REPORT_PORT: u16 = 32766;
 /// Drop reasons of the pipeline.
-const DROP_REASONS: u8 = 16;
+const DROP_REASONS: u8 = 17;
 /// Largest threshold of a queue, in packets.
 const DEEPEST: u32 = (1 << 19) - 1;
 /// Cells of the pipeline's `int_report_meter`.

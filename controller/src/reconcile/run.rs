@@ -3,7 +3,7 @@
 use super::diff::{Plan, Ranks, Update, diff};
 use super::state::{Duplicate, State};
 use p4runtime::client::{Outcome, Session};
-use p4runtime::entry::read_entity;
+use p4runtime::entry::{self, read_entity};
 use p4runtime::info::Index;
 use p4runtime::v1;
 use p4runtime::v1::write_request::Atomicity;
@@ -185,6 +185,50 @@ pub async fn write_batch(session: &Session, index: &Index, batch: &[Update]) -> 
     match refusals.first().cloned() {
         Some(first) => Err(Error::Refused {
             attempted: batch.len(),
+            first,
+            refusals,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Writes multicast groups; those that are there already are replaced.
+///
+/// # Errors
+/// [`Error::Refused`] with the groups that could be neither inserted nor replaced.
+pub async fn write_groups(
+    session: &Session,
+    groups: Vec<v1::MulticastGroupEntry>,
+) -> Result<(), Error> {
+    let inserts = groups.iter().map(|g| entry::insert(g.clone()));
+    let report = session
+        .write(inserts.collect(), Atomicity::ContinueOnError)
+        .await?;
+    let there: Vec<_> = groups
+        .iter()
+        .zip(&report.outcomes)
+        .filter(|(_, outcome)| **outcome != Outcome::Done)
+        .map(|(group, _)| group)
+        .collect();
+    let modifies = there.iter().map(|g| entry::modify((*g).clone()));
+    let report = session
+        .write(modifies.collect(), Atomicity::ContinueOnError)
+        .await?;
+    let refusals: Vec<Refusal> = there
+        .iter()
+        .zip(&report.outcomes)
+        .filter(|(_, outcome)| **outcome != Outcome::Done)
+        .map(|(group, outcome)| Refusal {
+            update: format!("multicast group {}", group.multicast_group_id),
+            reason: match outcome {
+                Outcome::Failed(error) => error.to_string(),
+                _ => report.to_string(),
+            },
+        })
+        .collect();
+    match refusals.first().cloned() {
+        Some(first) => Err(Error::Refused {
+            attempted: groups.len(),
             first,
             refusals,
         }),

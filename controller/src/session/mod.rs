@@ -221,6 +221,30 @@ impl Controller {
         Ok(updates)
     }
 
+    /// Writes the multicast groups that hellos and probes need ([`intent::multicast_groups`](crate::intent)) to all
+    /// switches; groups that are there already are replaced.
+    ///
+    /// # Errors
+    /// The switches that failed, and why.
+    pub async fn write_multicast_groups(&self) -> Result<(), FleetError> {
+        let topology = Arc::clone(&self.topology);
+        let tasks = self
+            .topology
+            .switch_ids()
+            .zip(&self.links)
+            .map(|(switch, link)| {
+                let groups = crate::intent::multicast_groups(&topology, switch);
+                let link = Arc::clone(link);
+                let name = link.endpoint.name.clone();
+                let write = async move {
+                    let session = link.session()?;
+                    Ok(reconcile::write_groups(&session, groups).await?)
+                };
+                (switch, name, write)
+            });
+        all("writing multicast groups", tasks).await.map(drop)
+    }
+
     /// Reads the table entries that a switch holds.
     ///
     /// # Errors

@@ -100,6 +100,8 @@ numbered! {
         IpOptions = 14 "ip_options",
         /// In-band telemetry that a host forged, or whose flag D ended the packet at the sink.
         Int = 15 "int",
+        /// Every member of the group is dead.
+        NoLiveMember = 16 "no_live_member",
     }
 }
 
@@ -207,8 +209,8 @@ impl SwitchCounters {
             "queue_tx" => *self.queue_tx.entry(queue).or_default() += count,
             "queue_marks" => *self.queue_marks.entry(queue).or_default() += count,
             "drops" => {
-                if let Some(reason) = DropReason::from_number(low(4)) {
-                    *self.drops.entry((port(4), reason)).or_default() += count;
+                if let Some(reason) = DropReason::from_number(low(5)) {
+                    *self.drops.entry((port(5), reason)).or_default() += count;
                 }
             }
             _ => {

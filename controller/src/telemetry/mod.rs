@@ -156,8 +156,8 @@ mod tests {
             &[
                 cell(&index, "locality", 5 << 2 | 1, 3, 300),
                 cell(&index, "locality", 5 << 2, 1, 100),
-                cell(&index, "drops", 7 << 4 | 5, 2, 20),
-                cell(&index, "drops", 7 << 4 | 15, 2, 20),
+                cell(&index, "drops", 7 << 5 | 5, 2, 20),
+                cell(&index, "drops", 7 << 5 | 31, 2, 20),
                 cell(&index, "queue_marks", 9 << 3 | 3, 4, 40),
                 cell(&index, "port_tx", 9, 8, 80),
                 cell(&index, "port_rx", 9, 0, 0),

@@ -225,7 +225,7 @@ pub(crate) fn drops_and_counts_by_reason(switch: &mut Switch) {
     let mut expected = std::collections::BTreeMap::new();
     for (reason, frame) in &cases {
         switch.send(1, frame);
-        *expected.entry(1 << 4 | reason).or_insert(0) += 1;
+        *expected.entry(1 << 5 | reason).or_insert(0) += 1;
     }
     // What comes out after them is the only thing that comes out.
     let good = Ipv4::to(ELSEWHERE).frame(&payload);
@@ -285,7 +285,7 @@ pub(crate) fn marks_by_queue_depth(switch: &mut Switch) {
     // Nothing stood before the first; behind each of the last were kmin packets or fewer.
     assert!(kept <= 1 + KMIN, "{kept} packets before the last");
     let dropped = (sent - 1 - kept) as i64;
-    assert_eq!(switch.counter("drops"), [(1 << 4 | 10, dropped)]);
+    assert_eq!(switch.counter("drops"), [(1 << 5 | 10, dropped)]);
 }
 
 /// CNPs ride the control queue whatever their DSCP says.

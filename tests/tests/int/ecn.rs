@@ -131,7 +131,7 @@ fn not_ect_is_left_alone_or_dropped() {
         assert_eq!(out, Some(NOT_ECT));
         let left = node.switch.queue_depth(2, 0) as u64;
         assert_eq!(left, if expected.is_some() { KMIN + 1 } else { KMIN });
-        assert_eq!(node.counted("drops", 1 << 4 | 10), drops);
+        assert_eq!(node.counted("drops", 1 << 5 | 10), drops);
         assert_eq!(node.counted("queue_marks", 2 << 3), 0);
     }
 }

@@ -152,7 +152,7 @@ fn a_host_cannot_forge_telemetry() {
         let forged = begin(&plain.bytes(), &watch(indicator, 0xfc00));
         let mut node = Node::new(Setup::new(NODE, [Next::Host, Next::Switch]));
         assert!(node.pass(1, &forged, 1_000, 2_000).is_empty());
-        assert_eq!(node.counted("drops", 1 << 4 | DROP_INT), 1);
+        assert_eq!(node.counted("drops", 1 << 5 | DROP_INT), 1);
     }
 }
 
@@ -186,7 +186,7 @@ fn the_discard_flag_ends_a_packet_at_the_sink_and_it_is_reported() {
     let mut node = Node::new(Setup::new(NODE, [Next::Switch, Next::Host]));
     let out = node.pass(1, &carried, 1_000, 2_000);
     assert_eq!(out.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [7]);
-    assert_eq!(node.counted("drops", 1 << 4 | DROP_INT), 1);
+    assert_eq!(node.counted("drops", 1 << 5 | DROP_INT), 1);
 }
 
 #[test]

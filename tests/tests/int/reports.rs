@@ -200,7 +200,7 @@ fn drops_are_reported_with_their_reason() {
         assert_eq!(bytes, &frame[14..14 + bytes.len()], "as it came in");
     }
     assert!(node.pass(1, &unheard, 7_000, 9_000).is_empty());
-    assert_eq!(node.counted("drops", 1 << 4 | 4), 1);
+    assert_eq!(node.counted("drops", 1 << 5 | 4), 1);
 }
 
 /// Puts `count` packets into the queue of port 2 and takes all out.

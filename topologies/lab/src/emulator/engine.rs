@@ -31,6 +31,7 @@ impl Emulator {
             }
             Event::Post { run, message } => self.post(run, message),
             Event::Detect { link } => self.detect(link),
+            Event::Generate { generator } => self.run_generator(generator),
             Event::Alarm { token } => {
                 let at = self.now();
                 self.plane.notices.push_back(Notice::Alarm { token, at });
@@ -51,8 +52,12 @@ impl Emulator {
         let bytes = self.plane.frames.take(frame);
         let state = &mut self.plane.wires[wire as usize];
         let (from, to) = (state.from, state.to);
-        if !state.delivers(life, now) {
-            state.stats.lost_in_flight += 1;
+        let cut = !state.delivers(life, now);
+        if cut || state.loses() {
+            let stats = &mut state.stats;
+            stats.lost_in_flight += u64::from(cut);
+            stats.note_lost(if cut { bytes.len() } else { 0 });
+            stats.lost_at_random += u64::from(!cut);
             self.retire(from, bytes);
             return;
         }

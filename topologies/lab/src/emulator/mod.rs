@@ -27,6 +27,7 @@ mod config;
 mod engine;
 pub mod event;
 pub mod flow;
+mod generator;
 pub mod levels;
 pub mod nic;
 mod notice;
@@ -39,6 +40,7 @@ mod wire;
 
 pub use config::EmulatorConfig;
 pub use flow::{Family, FlowSpec, QueuePairNumbers, Schedule};
+pub use generator::GeneratorId;
 pub use notice::{FlowId, Notice, PortEvent, RunId};
 pub use run::{FlowResult, RunResult, StepResult};
 pub use serve::ListenError;
@@ -147,6 +149,7 @@ pub struct Emulator {
     nics: Vec<NicNode>,
     links: Vec<LinkState>,
     runs: Vec<Run>,
+    generators: Vec<generator::Generator>,
     since: u64,
     actions: Vec<nic::Action>,
     free_messages: Vec<u32>,
@@ -184,6 +187,7 @@ impl Emulator {
             nics: nics.collect(),
             links: vec![link; topology.links().len()],
             runs: Vec::new(),
+            generators: Vec::new(),
             since: 0,
             actions: Vec::new(),
             free_messages: Vec::new(),
@@ -320,6 +324,20 @@ impl Emulator {
         self.plane.events.push(at, Event::Detect { link });
     }
 
+    /// Lets a link lose `loss_ppm` millionths of the frames in one direction, by chance: a gray failure, of which nobody
+    /// is told. `up_direction` is from the link's lower to its upper end.
+    pub fn set_loss(&mut self, link: LinkId, up_direction: bool, loss_ppm: u32) {
+        let wire = if up_direction {
+            upward(link)
+        } else {
+            downward(link)
+        };
+        let seed = flow::mix(self.config.seed, u64::from(wire));
+        if let Some(wire) = self.plane.wires.get_mut(wire as usize) {
+            wire.set_loss(loss_ppm, seed);
+        }
+    }
+
     /// Whether a link is up.
     #[must_use]
     pub fn link_up(&self, link: LinkId) -> bool {
@@ -372,6 +390,7 @@ impl Emulator {
         for wire in &self.plane.wires {
             drops.in_flight += wire.stats.lost_in_flight;
             drops.port_down += wire.stats.sent_while_down;
+            drops.gray += wire.stats.lost_at_random;
         }
         let mut totals = nic::NicStats::default();
         let nics = self.nics.iter().enumerate().map(|(index, node)| {

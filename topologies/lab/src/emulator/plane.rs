@@ -37,6 +37,8 @@ pub(super) enum Event {
     Post { run: u32, message: u32 },
     /// The ends of a link notice its state.
     Detect { link: LinkId },
+    /// A switch submits a packet to itself.
+    Generate { generator: u32 },
     /// An alarm of the driver.
     Alarm { token: u64 },
 }

@@ -46,6 +46,8 @@ impl Bins {
 pub struct Drops {
     /// On a wire that was cut.
     pub in_flight: u64,
+    /// By a gray failure of a link ([`Emulator::set_loss`](super::Emulator::set_loss)).
+    pub gray: u64,
     /// Sent to a port whose link is down.
     pub port_down: u64,
     /// Found a switch queue full.
@@ -65,6 +67,7 @@ impl Drops {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.in_flight
+            + self.gray
             + self.port_down
             + self.queue_full
             + self.program

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use topology::End;
 
+use super::flow::mix;
 use super::nic::WIRE_OVERHEAD;
 
 /// Counts of one direction of a link.
@@ -16,8 +17,21 @@ pub struct WireStats {
     pub lost_in_flight: u64,
     /// Frames sent to a port whose link is down.
     pub sent_while_down: u64,
+    /// Of both, those longer than the shortest Ethernet frame: hellos and probes are that short.
+    pub long_lost: u64,
+    /// Frames that a gray failure took.
+    pub lost_at_random: u64,
     /// The longest queue seen behind the transmitter, packets.
     pub queue_max: u64,
+}
+
+/// Bytes of the shortest Ethernet frame, without its check sequence.
+const SHORTEST_FRAME: usize = 60;
+
+impl WireStats {
+    pub(super) fn note_lost(&mut self, length: usize) {
+        self.long_lost += u64::from(length > SHORTEST_FRAME);
+    }
 }
 
 /// The transmitter at one end and the wire to the other.
@@ -42,6 +56,10 @@ pub(super) struct Wire {
     /// The pending event that will look at the transmitter again, ns.
     pub(super) kick_at: Option<u64>,
     pub(super) stats: WireStats,
+    /// Frames lost by chance, in millionths.
+    loss_ppm: u32,
+    /// State of the generator that chance comes from.
+    chance: u64,
 }
 
 impl Wire {
@@ -59,7 +77,23 @@ impl Wire {
             free_at: 0,
             kick_at: None,
             stats: WireStats::default(),
+            loss_ppm: 0,
+            chance: 0,
         }
+    }
+
+    pub(super) fn set_loss(&mut self, loss_ppm: u32, seed: u64) {
+        self.loss_ppm = loss_ppm;
+        self.chance = seed;
+    }
+
+    /// Whether this frame is lost by chance.
+    pub(super) fn loses(&mut self) -> bool {
+        if self.loss_ppm == 0 {
+            return false;
+        }
+        self.chance = mix(self.chance, 1);
+        (self.chance >> 32) * 1_000_000 >> 32 < u64::from(self.loss_ppm)
     }
 
     /// Takes a frame of `length` bytes at `now`, and says when the receiver has it; `None` when the link is down.
@@ -70,6 +104,7 @@ impl Wire {
         self.free_at = now + scaled / self.speed_bps;
         if !self.up {
             self.stats.sent_while_down += 1;
+            self.stats.note_lost(length);
             return None;
         }
         self.stats.frames += 1;

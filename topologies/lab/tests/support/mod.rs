@@ -196,7 +196,7 @@ fn routes(writer: &mut Writer<'_>, topology: &Topology, id: SwitchId) {
         ] {
             let key = vec![exact(vrf), lpm(value, length)];
             writer.add(
-                "FabricIngress.locality.la_of",
+                "FabricIngress.domain.la_of",
                 key,
                 "set_dst_la",
                 &[spec.number.into()],

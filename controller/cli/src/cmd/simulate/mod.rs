@@ -1,5 +1,6 @@
 //! `meridian simulate`: what a fabric would do with a job or with flows.
 
+pub(crate) mod ars;
 mod build;
 mod churn;
 mod churn_args;
@@ -22,7 +23,8 @@ use crate::failure::Failure;
 Examples:
   meridian simulate collective topologies/demo.yaml topologies/jobs/demo-allreduce.yaml
   meridian simulate flows topologies/demo.yaml --pattern incast --fan-in 7
-  meridian simulate churn topologies/irregular-120.yaml --load 0.7,0.95")]
+  meridian simulate churn topologies/irregular-120.yaml --load 0.7,0.95
+  meridian simulate ars --case cut")]
 pub(crate) struct SimulateArgs {
     /// What to simulate.
     #[command(subcommand)]
@@ -38,6 +40,8 @@ pub(crate) enum SimulateCommand {
     Collective(CollectiveArgs),
     /// Run a pattern of flows packet by packet, and beside it in the flow model.
     Flows(FlowsArgs),
+    /// Compare adaptive ECMP with fixed ECMP, packet by packet.
+    Ars(ars::ArsArgs),
 }
 
 /// Which path a flow takes.
@@ -158,5 +162,6 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), Failure> {
         SimulateCommand::Churn(args) => churn::run(args),
         SimulateCommand::Collective(args) => collective::run(args),
         SimulateCommand::Flows(args) => flows::run(args),
+        SimulateCommand::Ars(args) => ars::run(args),
     }
 }
