@@ -213,7 +213,7 @@ impl<'a> Search<'a> {
 
     /// Of spots that look the same, as many as the job could use.
     fn distinct(&self, scope: &[usize], wanted: usize) -> Vec<usize> {
-        let mut seen: BTreeMap<(usize, usize, Vec<(u32, u64)>, [u32; 3]), usize> = BTreeMap::new();
+        let mut seen: BTreeMap<_, usize> = BTreeMap::new();
         let mut items = Vec::new();
         for at in scope {
             let spot = &self.spots[*at];
@@ -222,7 +222,7 @@ impl<'a> Search<'a> {
                 groups = [0; 3];
             }
             let end = |p: &Piece| (p.hosts, p.until.map_or(u64::MAX, f64::to_bits));
-            let pieces = spot.pieces.iter().map(end).collect();
+            let pieces: Vec<_> = spot.pieces.iter().map(end).collect();
             let key = (spot.free.len(), spot.size, pieces, groups);
             let count = seen.entry(key).or_default();
             if *count < wanted.div_ceil(spot.free.len()) {

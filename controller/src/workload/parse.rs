@@ -76,7 +76,7 @@ fn workload(job: &mut Section<'_, '_, '_>) -> Option<Workload> {
         "parallel",
         "the parallel sizes",
         &["tp", "cp", "dp", "pp", "ep", "order"],
-        |section| grid(section),
+        grid,
     );
     let channels = if job.has("channels") {
         Some(count(job, "channels", MAX_CHANNELS)?)

@@ -228,7 +228,7 @@ fn invented(from: &[Vec<u8>]) -> Vec<Vec<u8>> {
         .map(|(reports, number)| {
             let datagram = Datagram {
                 hw_id: number as u8 & 0x3f,
-                sequence: number * 4099 & 0x3f_ffff,
+                sequence: (number * 4099) & 0x3f_ffff,
                 node: number.wrapping_mul(0x9e37_79b9),
                 reports: reports.to_vec(),
             };

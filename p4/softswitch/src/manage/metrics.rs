@@ -29,16 +29,24 @@ pub struct Metrics {
     pub rpcs: RpcCounts,
 }
 
+/// A switch's figures of one moment.
+struct Snapshot {
+    stats: SwitchStats,
+    queues: Vec<(Port, QueueState)>,
+    /// Every table's name and its number of entries.
+    tables: Vec<(String, usize)>,
+}
+
 impl Metrics {
     /// All metrics as text.
     pub fn text(&self) -> String {
         let mut text = Text::default();
         self.ports_text(&mut text);
-        let (stats, queues, tables) = self.switch_state();
-        queues_text(&mut text, &queues);
-        drops_text(&mut text, &stats);
+        let snapshot = self.switch_state();
+        queues_text(&mut text, &snapshot.queues);
+        drops_text(&mut text, &snapshot.stats);
         text.family("meridian_table_entries", "gauge", "Entries of a table.");
-        for (name, entries) in tables {
+        for (name, entries) in snapshot.tables {
             text.value(
                 "meridian_table_entries",
                 &[("table", &name)],
@@ -105,7 +113,7 @@ impl Metrics {
     }
 
     /// What the switch's lock is needed for.
-    fn switch_state(&self) -> (SwitchStats, Vec<(Port, QueueState)>, Vec<(String, usize)>) {
+    fn switch_state(&self) -> Snapshot {
         let switch = self.server.switch().lock();
         let switch = switch.unwrap_or_else(PoisonError::into_inner);
         let queues = switch
@@ -124,7 +132,11 @@ impl Metrics {
                 })
                 .collect()
         });
-        (switch.stats(), queues, tables)
+        Snapshot {
+            stats: switch.stats(),
+            queues,
+            tables,
+        }
     }
 
     fn server_text(&self, text: &mut Text) {

@@ -407,13 +407,10 @@ impl Tree {
                     bits &= bits - 1;
                 }
             }
-            for bit in 0..64 {
-                let [no, yes] = [NO, YES].map(|answer| usize::from(counts[answer][bit]));
-                let question = Question::Bit {
-                    word: word as u16,
-                    bit: bit as u8,
-                };
-                offer(no, yes, question);
+            let [no, yes] = [NO, YES].map(|answer| counts[answer]);
+            for (bit, (no, yes)) in (0..).zip(no.into_iter().zip(yes)) {
+                let word = word as u16;
+                offer(no.into(), yes.into(), Question::Bit { word, bit });
             }
         }
         for range in 0..self.ranges.len() {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use ::topology::{IntIndicator, IntPolicy, Topology};
+use ::topology::{IntIndicator, Topology};
 use controller::intent::telemetry::node_of;
 use controller::telemetry::int::collector::{Collector, Config};
 use controller::telemetry::int::flow::{Flow, FlowFilter};
@@ -60,7 +60,7 @@ fn indicators(args: &IntWatchArgs, topology: Option<&Topology>) -> Vec<Indicator
             .collect();
     }
     let policy = topology.and_then(|topology| topology.policy().int.clone());
-    let indicator = match policy.unwrap_or_else(IntPolicy::default).indicator {
+    let indicator = match policy.unwrap_or_default().indicator {
         IntIndicator::Dscp(dscp) => Indicator::Dscp(dscp),
         IntIndicator::UdpPort(port) => Indicator::Port(port),
     };
