@@ -136,7 +136,7 @@ fn forwarding_allocates_nothing() {
         .collect();
     steady("selector", l3::router(), 1, &routed, 1);
     let roce: Vec<Vec<u8>> = (0..200u32)
-        .map(|i| support::rocev2(0x0a00_0005 | i % 64 << 8, 40_000 + i as u16, i, 256))
+        .map(|i| support::rocev2(0x0a00_0005 | ((i % 64) << 8), 40_000 + i as u16, i, 256))
         .collect();
     steady("fabric", support::router(), support::ENTRANCE, &roce, 1);
 }
