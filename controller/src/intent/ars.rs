@@ -260,7 +260,7 @@ mod tests {
         let ars = Ars::new(Mode::FlowletQuality);
         for speed in [10_000_000_000, 100_000_000_000, 400_000_000_000u64] {
             let bytes = speed / 8 * 32 / 1_000_000;
-            let used = bytes * u64::from(ars.use_scale(speed)) >> 16;
+            let used = (bytes * u64::from(ars.use_scale(speed))) >> 16;
             assert!((65_000..=65_536).contains(&used), "{speed}: {used}");
         }
     }

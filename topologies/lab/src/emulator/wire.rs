@@ -93,7 +93,7 @@ impl Wire {
             return false;
         }
         self.chance = mix(self.chance, 1);
-        (self.chance >> 32) * 1_000_000 >> 32 < u64::from(self.loss_ppm)
+        ((self.chance >> 32) * 1_000_000) >> 32 < u64::from(self.loss_ppm)
     }
 
     /// Takes a frame of `length` bytes at `now`, and says when the receiver has it; `None` when the link is down.
