@@ -305,7 +305,7 @@ impl Run<'_> {
                 table.miss_counter.packets += 1;
                 table.miss_counter.bytes += self.packet.ingress_len;
             }
-            if table.miss_meter.config().is_some() {
+            if table.has_meter() && table.miss_meter.config().is_some() {
                 let bytes = self.packet.ingress_len;
                 let amount = match self.state.direct_meter_bytes[number] {
                     true => bytes,
@@ -330,22 +330,24 @@ impl Run<'_> {
             };
         };
         let at = entry as usize;
-        if let Some(idle) = table.idle.get_mut(at) {
-            idle.last_hit = self.now;
-        }
-        if let Some(meter) = table.meters.get_mut(at) {
-            let amount = match self.state.direct_meter_bytes[number] {
-                true => self.packet.ingress_len,
-                false => 1,
-            };
-            let colour = meter.colour(amount, self.packet.ingress_len, self.now);
-            if let Some((slot, bits)) = def.meter_target {
-                frame[usize::from(slot)] = colour & ones(bits);
+        if table.notes_hits() {
+            if let Some(idle) = table.idle.get_mut(at) {
+                idle.last_hit = self.now;
             }
-        }
-        if let Some(counter) = table.counters.get_mut(at) {
-            counter.packets += 1;
-            counter.bytes += self.packet.ingress_len;
+            if let Some(meter) = table.meters.get_mut(at) {
+                let amount = match self.state.direct_meter_bytes[number] {
+                    true => self.packet.ingress_len,
+                    false => 1,
+                };
+                let colour = meter.colour(amount, self.packet.ingress_len, self.now);
+                if let Some((slot, bits)) = def.meter_target {
+                    frame[usize::from(slot)] = colour & ones(bits);
+                }
+            }
+            if let Some(counter) = table.counters.get_mut(at) {
+                counter.packets += 1;
+                counter.bytes += self.packet.ingress_len;
+            }
         }
         match table.target(entry) {
             Target::Action(action) => {

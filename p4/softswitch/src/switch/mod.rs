@@ -112,6 +112,11 @@ pub struct Switch {
     kept: Vec<Vec<(Slot, u64)>>,
     /// Words of the frame while a clone is made.
     saved: Vec<u64>,
+    /// The queue whose last packet has its words in the frame and nowhere
+    /// else: mostly it is the next to leave, and needs them there.
+    resident: Option<(Port, u8)>,
+    /// Headers that the packet leaves with.
+    leaving: Vec<u16>,
     stats: SwitchStats,
 }
 
@@ -140,6 +145,8 @@ impl Switch {
             buffers: Vec::new(),
             kept: Vec::new(),
             saved: Vec::new(),
+            resident: None,
+            leaving: Vec::new(),
             stats: SwitchStats::default(),
         }
     }
@@ -175,6 +182,7 @@ impl Switch {
         while let Some((packet, _)) = self.again.pop_front() {
             self.put_back(packet);
         }
+        self.resident = None;
         self.machine.prepare(&program);
         self.program = Some(program);
         if let Some(before) = self.state.replace(state) {

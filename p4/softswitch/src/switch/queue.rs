@@ -175,6 +175,16 @@ impl Queues {
         }
     }
 
+    /// The packet that a queue got last, while it has it.
+    pub(crate) fn last_mut(&mut self, port: Port, queue: u8) -> Option<&mut Boxed> {
+        let queues = self.ports.get_mut(usize::from(port))?.as_deref_mut()?;
+        queues
+            .queues
+            .get_mut(usize::from(queue))?
+            .packets
+            .back_mut()
+    }
+
     /// The next packet that may leave at `now` ns: from the highest queue that has one and whose
     /// rate allows it. `None` with packets left means that it is too early for all of them; the
     /// port is then due at [`Self::departure`].

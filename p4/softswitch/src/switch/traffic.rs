@@ -151,9 +151,36 @@ impl Switch {
         saved
     }
 
-    fn restore(&mut self, words: Range<usize>, saved: Vec<u64>) {
+    fn restore(&mut self, program: &Program, words: Range<usize>, saved: Vec<u64>) {
+        self.claim_frame(program);
         self.machine.frame[words].copy_from_slice(&saved);
         self.saved = saved;
+    }
+
+    /// To be called before the packet's words in the frame change: gives them
+    /// to the queued packet they belong to, if there is one.
+    fn claim_frame(&mut self, program: &Program) {
+        let Some((port, queue)) = self.resident.take() else {
+            return;
+        };
+        // It is the last one that was queued anywhere, unless it is gone.
+        if let Some(packet) = self.queues.last_mut(port, queue) {
+            let words = &self.machine.frame[..program.packet_words];
+            packet.words.clear();
+            packet.words.extend_from_slice(words);
+        }
+    }
+
+    /// Puts the words of a packet that was just taken out of a queue of the
+    /// port into the frame.
+    fn load_words(&mut self, program: &Program, port: Port, packet: &Inner) {
+        let is_last = self.queues.len(port, packet.queue) == 0;
+        if is_last && self.resident == Some((port, packet.queue)) {
+            self.resident = None;
+            return;
+        }
+        self.claim_frame(program);
+        self.machine.frame[..program.packet_words].copy_from_slice(&packet.words);
     }
 
     fn ingress_once(
@@ -164,6 +191,7 @@ impl Switch {
         now: u64,
     ) -> Requests {
         let mut requests = Requests::default();
+        self.claim_frame(program);
         let Some(state) = self.state.as_deref_mut() else {
             return requests;
         };
@@ -244,6 +272,7 @@ impl Switch {
         now: u64,
     ) {
         for replica in replicas {
+            self.claim_frame(program);
             if let Some(slot) = program.standard.egress_rid {
                 self.machine.frame[at(slot)] = replica.instance.into();
             }
@@ -296,10 +325,11 @@ impl Switch {
         self.replicate_session(program, &copy, session, now);
         self.put_back(copy);
         self.forget(kept);
-        self.restore(words, saved);
+        self.restore(program, words, saved);
     }
 
     fn fresh_metadata(&mut self, program: &Program, kept: &[(Slot, u64)], instance: u64) {
+        self.claim_frame(program);
         self.machine.frame[program.metadata.clone()].fill(0);
         for &(slot, word) in kept {
             self.machine.frame[at(slot)] = word;
@@ -333,6 +363,7 @@ impl Switch {
         now: u64,
     ) {
         let standard = &program.standard;
+        self.claim_frame(program);
         let frame = &mut self.machine.frame;
         let priority = match session {
             Some(session) => session.class_of_service.into(),
@@ -361,12 +392,8 @@ impl Switch {
         }
         let (queue, depth) = (packet.queue, self.queues.len(port, packet.queue));
         self.note(|| Event::Enqueue { port, queue, depth });
-        let frame = &self.machine.frame;
-        packet.words.clear();
-        packet
-            .words
-            .extend_from_slice(&frame[..program.packet_words]);
         self.queues.push(port, packet);
+        self.resident = Some((port, queue));
     }
 
     /// Takes the next packet out of the port's queues, highest queue first
@@ -500,12 +527,12 @@ impl Switch {
         now: u64,
     ) -> Requests {
         let mut requests = Requests::default();
+        self.load_words(program, port, packet);
         let Some(state) = self.state.as_deref_mut() else {
             return requests;
         };
         let standard = &program.standard;
         let frame = &mut self.machine.frame;
-        frame[..program.packet_words].copy_from_slice(&packet.words);
         let time = now / 1000;
         if let Some(slot) = standard.egress_timestamp {
             frame[at(slot)] = time & ones(48);
@@ -546,7 +573,7 @@ impl Switch {
         self.fresh_metadata(program, &kept, instance::EGRESS_CLONE);
         self.replicate_session(program, packet, id, now);
         self.forget(kept);
-        self.restore(words, saved);
+        self.restore(program, words, saved);
     }
 
     /// Updates checksums and puts the valid headers in front of the payload.
@@ -566,12 +593,12 @@ impl Switch {
             run.run(program.parts.deparse);
         }
         let frame = &self.machine.frame;
-        let valid = program
-            .parts
-            .deparse_order
-            .iter()
-            .map(|&h| &program.headers[usize::from(h)]);
-        let valid = valid.filter(|h| frame[at(h.valid)] != 0);
+        // Flags are numbered like headers: what is not there costs a look at its flag.
+        let order = program.parts.deparse_order.iter();
+        let mut leaving = std::mem::take(&mut self.leaving);
+        leaving.clear();
+        leaving.extend(order.filter(|&&h| frame[at(h)] != 0));
+        let valid = leaving.iter().map(|&h| &program.headers[usize::from(h)]);
         let headers: usize = valid.clone().map(|h| bits::header_bytes(frame, h)).sum();
         let emit = |out: &mut [u8]| {
             let all = valid.fold(0, |start, h| start + bits::emit(frame, h, out, start));
@@ -584,6 +611,7 @@ impl Switch {
             saved.copy_from_slice(&packet.buf[after.clone()]);
             emit(&mut packet.buf);
             packet.buf[after].copy_from_slice(&saved);
+            self.leaving = leaving;
             return;
         }
         let payload = packet.len - packet.cursor;
@@ -599,6 +627,7 @@ impl Switch {
         }
         packet.len = headers + payload;
         packet.cursor = headers;
+        self.leaving = leaving;
     }
 
     fn recirculate(&mut self, mut packet: Boxed, list: u16, program: &Program) {

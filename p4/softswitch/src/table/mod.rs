@@ -271,6 +271,11 @@ impl Table {
         self.with_counter
     }
 
+    /// Whether a hit is noted with the entry: by counter, meter or timer.
+    pub(crate) fn notes_hits(&self) -> bool {
+        self.with_counter | self.with_meter | self.with_idle
+    }
+
     pub(crate) fn has_meter(&self) -> bool {
         self.with_meter
     }
