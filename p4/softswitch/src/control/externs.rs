@@ -266,11 +266,21 @@ fn set_match(info: &ValueSetInfo, member: &ValueSetMember) -> Result<SetMatch> {
                 width,
             });
         }
+        if (0..n).any(|i| value.limb(i) & !mask.limb(i) != 0) {
+            return Err(bad_member(info, "bits outside the mask are set".to_owned()));
+        }
+        if let Some((low, high)) = range.as_ref().filter(|(low, high)| low > high) {
+            return Err(bad_member(info, format!("{low} is above {high}")));
+        }
         out.value.extend((0..n).map(|i| value.limb(i)));
         out.mask.extend((0..n).map(|i| mask.limb(i)));
         out.ranges.push(range);
     }
     Ok(out)
+}
+
+fn bad_member(info: &ValueSetInfo, why: String) -> ControlError {
+    ControlError::Invalid(format!("a member of value set {}: {why}", info.name))
 }
 
 /// Word `i` of a number whose low `bits` are zeros and the others ones.

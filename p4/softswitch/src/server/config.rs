@@ -12,7 +12,6 @@ use super::fault::Fault;
 use super::pipeline::Pipeline;
 use super::reconcile;
 use super::state::{State, Target, lock};
-use super::write::effective_replicas;
 use super::{Gate, Shared};
 use crate::switch::Switch;
 
@@ -246,15 +245,10 @@ fn restart(pipeline: &Pipeline, switch: &mut Switch, state: &mut State) {
     settle_ports(switch, state);
 }
 
-/// Tells a switch with new state which ports are down, and multicast groups to mind them.
+/// Tells a switch with new state which ports are down, and groups and sessions to mind them.
 fn settle_ports(switch: &mut Switch, state: &State) {
     for port in &state.down {
         switch.set_port_up(*port, false);
     }
-    for (id, group) in &state.multicast {
-        let replicas = effective_replicas(&group.choices, &state.down);
-        if let Err(error) = switch.multicast_modify(*id, &replicas) {
-            tracing::error!(%error, group = id, "backup replicas could not take over");
-        }
-    }
+    state.settle_backups(switch);
 }

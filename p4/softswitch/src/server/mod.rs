@@ -23,7 +23,7 @@
 //! 2. Call [`Server::tick`] about when it says: it sends digest lists and idle timeout
 //!    notifications that are due, and returns when the next ones will be.
 //! 3. Tell [`Server::set_port_up`] when a port goes down or up, instead of the switch itself:
-//!    multicast groups with backup replicas follow.
+//!    multicast groups and clone sessions with backup replicas follow.
 //!
 //! A packet-out goes into the switch at once, with the time of [`ServerConfig::clock`]; then
 //! [`ServerConfig::notify`] is called, so that who moves packets looks at the ready ports.

@@ -10,7 +10,6 @@ use super::entries::Notes;
 use super::pipeline::Pipeline;
 use super::read::describe_entry;
 use super::state::lock;
-use super::write::effective_replicas;
 use super::{Server, Shared};
 use crate::control::DigestMessage;
 use crate::ids::Port;
@@ -97,7 +96,7 @@ impl Server {
     }
 
     /// Tells the switch that a port went up or down: selectors leave out members that watch it,
-    /// and multicast groups move to their backup replicas or back.
+    /// multicast groups and clone sessions move to their backup replicas or back.
     pub fn set_port_up(&self, port: Port, up: bool) {
         let shared = &*self.shared;
         let mut state = lock(&shared.state);
@@ -111,14 +110,7 @@ impl Server {
         if !changed {
             return;
         }
-        for (id, group) in &state.multicast {
-            if group.choices.iter().any(|c| c.len() > 1) {
-                let replicas = effective_replicas(&group.choices, &state.down);
-                if let Err(error) = switch.multicast_modify(*id, &replicas) {
-                    tracing::error!(%error, group = id, "backup replicas could not take over");
-                }
-            }
-        }
+        state.settle_backups(&mut switch);
     }
 }
 

@@ -65,11 +65,64 @@ impl Multicast {
     }
 }
 
-/// A clone session: as written, and as the switch has it.
+/// A clone session: the switch has each replica's chosen port only.
 #[derive(Debug)]
 pub(crate) struct Mirror {
+    /// As written.
     pub(crate) message: v1::CloneSessionEntry,
-    pub(crate) session: CloneSession,
+    /// Truncated to this many bytes; 0: not.
+    pub(crate) packet_length: u32,
+    /// Of each replica: itself, then its backups.
+    pub(crate) choices: Vec<Vec<Replica>>,
+}
+
+impl Mirror {
+    /// Replicas, backups included.
+    pub(crate) fn replicas(&self) -> usize {
+        self.choices.iter().map(Vec::len).sum()
+    }
+
+    /// What the switch is told while these ports are down.
+    pub(crate) fn effective(&self, down: &BTreeSet<Port>) -> CloneSession {
+        CloneSession {
+            id: self.message.session_id,
+            replicas: effective_replicas(&self.choices, down),
+            class_of_service: self.message.class_of_service,
+            packet_length: self.packet_length,
+        }
+    }
+}
+
+/// The replicas to make while the ports of `down` are down: of each replica and its backups the
+/// first whose port is up, and none if all are down. A replica without backups is always made.
+pub(crate) fn effective_replicas(choices: &[Vec<Replica>], down: &BTreeSet<Port>) -> Vec<Replica> {
+    let first_up = |choices: &Vec<Replica>| match &choices[..] {
+        [only] => Some(*only),
+        several => several.iter().find(|r| !down.contains(&r.port)).copied(),
+    };
+    choices.iter().filter_map(first_up).collect()
+}
+
+impl State {
+    /// Tells the switch which replicas to make now, of the groups and sessions that have backups.
+    pub(crate) fn settle_backups(&self, switch: &mut Switch) {
+        let backed = |choices: &[Vec<Replica>]| choices.iter().any(|c| c.len() > 1);
+        for (id, group) in &self.multicast {
+            if backed(&group.choices) {
+                let replicas = effective_replicas(&group.choices, &self.down);
+                if let Err(error) = switch.multicast_modify(*id, &replicas) {
+                    tracing::error!(%error, group = id, "backup replicas could not take over");
+                }
+            }
+        }
+        for (id, session) in &self.clones {
+            if backed(&session.choices)
+                && let Err(error) = switch.clone_modify(&session.effective(&self.down))
+            {
+                tracing::error!(%error, session = id, "backup replicas could not take over");
+            }
+        }
+    }
 }
 
 /// What belongs to the role that wrote it, table entries apart, which know it themselves.

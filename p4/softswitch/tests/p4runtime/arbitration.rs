@@ -122,6 +122,7 @@ async fn requests_name_the_device_the_role_and_the_primary() {
     let id = |low| Some(v1::Uint128 { high: 0, low });
     for (request, code) in [
         (write(DEVICE + 1, "", id(1)), tonic::Code::NotFound),
+        (write(0, "", id(1)), tonic::Code::NotFound),
         (write(DEVICE, "nobody", id(1)), tonic::Code::NotFound),
         (write(DEVICE, "", id(2)), tonic::Code::PermissionDenied),
         (write(DEVICE, "", None), tonic::Code::PermissionDenied),
@@ -129,6 +130,36 @@ async fn requests_name_the_device_the_role_and_the_primary() {
         assert_eq!(one.client.write(request).await.unwrap_err().code(), code);
     }
     one.client.write(write(DEVICE, "", id(1))).await.unwrap();
+    let mut nobody = bench.connect().await;
+    let no_device = v1::MasterArbitrationUpdate {
+        device_id: 0,
+        ..claim("", Some(5))
+    };
+    nobody.claim(no_device).await;
+    assert_eq!(nobody.end().await, tonic::Code::NotFound);
+    for device_id in [0, DEVICE + 1] {
+        let read = v1::ReadRequest {
+            device_id,
+            ..Default::default()
+        };
+        let read = one.client.read(read).await.unwrap_err();
+        let get = v1::GetForwardingPipelineConfigRequest {
+            device_id,
+            ..Default::default()
+        };
+        let get = one.client.get_forwarding_pipeline_config(get).await;
+        let set = v1::SetForwardingPipelineConfigRequest {
+            device_id,
+            election_id: id(1),
+            action: Action::VerifyAndCommit as i32,
+            config: Some(pipeline(1)),
+            ..Default::default()
+        };
+        let set = one.client.set_forwarding_pipeline_config(set).await;
+        for status in [read, get.unwrap_err(), set.unwrap_err()] {
+            assert_eq!(status.code(), tonic::Code::NotFound, "{device_id}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,14 @@
 //! Counters, meters and registers by index; value sets; digest settings.
 
+use p4runtime::config::v1::match_field::{Match, MatchType};
 use p4runtime::rpc::Code;
-use p4runtime::v1::{self, entity::Entity};
+use p4runtime::v1::{
+    self, entity::Entity, set_forwarding_pipeline_config_request::Action as PipelineAction,
+};
 
-use super::common::{Bench, EXISTS, FULL, INVALID, MISSING, OUT_OF_RANGE, exact, id};
+use super::common::{
+    Bench, EXISTS, FULL, INVALID, MISSING, OUT_OF_RANGE, exact, id, lpm, pipeline, range, ternary,
+};
 
 #[tokio::test]
 async fn indirect_arrays() {
@@ -167,6 +172,51 @@ async fn value_sets() {
         one.read(Entity::ValueSetEntry(Default::default())).await,
         [set(&[])]
     );
+}
+
+/// The rules of tables' matches hold for every kind of match of a value set.
+#[tokio::test]
+async fn value_set_members_are_well_formed() {
+    for (kind, good, wrong) in [
+        (
+            MatchType::Ternary,
+            ternary(1, &[1], &[3]),
+            [ternary(1, &[4], &[3]), ternary(1, &[0], &[0])],
+        ),
+        (
+            MatchType::Lpm,
+            lpm(1, &[0x80, 0], 1),
+            [lpm(1, &[0xc0, 0], 1), lpm(1, &[0], 0)],
+        ),
+        (
+            MatchType::Range,
+            range(1, &[3], &[4]),
+            [range(1, &[4], &[3]), range(1, &[0], &[0xff, 0xff])],
+        ),
+    ] {
+        let bench = Bench::new();
+        let mut one = bench.primary(1).await;
+        let mut config = pipeline(1);
+        let info = config.p4info.as_mut().unwrap();
+        info.value_sets[0].r#match[0].r#match = Some(Match::MatchType(kind as i32));
+        one.push(PipelineAction::VerifyAndCommit, Some(config))
+            .await
+            .unwrap();
+        let set = |m: &v1::FieldMatch| {
+            Entity::ValueSetEntry(v1::ValueSetEntry {
+                value_set_id: id("as_ipv4"),
+                members: vec![v1::ValueSetMember {
+                    r#match: vec![m.clone()],
+                }],
+            })
+        };
+        assert_eq!(one.modify(set(&good)).await, Ok(()), "{kind:?}");
+        for m in &wrong {
+            assert_eq!(one.modify(set(m)).await, INVALID, "{m:?}");
+        }
+        let all = Entity::ValueSetEntry(Default::default());
+        assert_eq!(one.read(all).await, [set(&good)], "as before");
+    }
 }
 
 #[tokio::test]

@@ -40,6 +40,28 @@ async fn batches_continue_on_error() {
 }
 
 #[tokio::test]
+async fn large_batches_have_short_errors() {
+    use prost::Message as _;
+    let bench = Bench::new();
+    let mut one = bench.ready().await;
+    let batch = vec![update(Type::Modify, table(l2(1, 1))); 2000];
+    let status = one
+        .write_as(Atomicity::ContinueOnError, batch)
+        .await
+        .unwrap_err();
+    assert!(status.details().len() < 8192 + 100 * 2000);
+    let inner = p4runtime::rpc::Status::decode(status.details()).unwrap();
+    assert_eq!(inner.details.len(), 2000);
+    let error = |i: usize| v1::Error::decode(&inner.details[i].value[..]).unwrap();
+    assert!(!error(0).message.is_empty());
+    let bare = v1::Error {
+        canonical_code: Code::NotFound as i32,
+        ..Default::default()
+    };
+    assert_eq!(error(1999), bare);
+}
+
+#[tokio::test]
 async fn failed_batches_roll_back() {
     let bench = Bench::new();
     let mut one = bench.ready().await;

@@ -361,13 +361,17 @@ pub(crate) fn update(kind: v1::update::Type, entity: Entity) -> v1::Update {
 
 /// The canonical codes in a status's details.
 pub(crate) fn details(status: &Status) -> Vec<Code> {
-    let status = p4runtime::rpc::Status::decode(status.details()).unwrap();
-    assert_eq!(status.code, Code::Unknown as i32);
-    let errors = status.details.iter().map(|any| {
+    let inner = p4runtime::rpc::Status::decode(status.details()).unwrap();
+    assert_eq!(inner.code, Code::Unknown as i32);
+    assert_eq!(inner.message, status.message());
+    let errors = inner.details.iter().map(|any| {
         assert_eq!(any.type_url, "type.googleapis.com/p4.v1.Error");
         let error = v1::Error::decode(&any.value[..]).unwrap();
-        if error.canonical_code != 0 {
+        if error.canonical_code == 0 {
+            assert_eq!(error, v1::Error::default(), "nothing else is set");
+        } else {
             assert!(!error.message.is_empty());
+            assert_eq!(error.space, "meridian-v1model");
         }
         Code::try_from(error.canonical_code).unwrap()
     });

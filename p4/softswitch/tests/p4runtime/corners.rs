@@ -59,14 +59,20 @@ async fn replication_ids_and_deprecated_ports() {
     );
     assert_eq!(one.modify(multicast(1, vec![old(512)])).await, INVALID);
     assert_eq!(one.insert(session(3, vec![old(0xffff_fffd)])).await, Ok(()));
-    let mut backed = old(1);
-    backed.backup_replicas.push(v1::BackupReplica {
-        port: vec![2],
+    // The two ways to name a port name the same port.
+    let mut mixed = old(1);
+    mixed.backup_replicas.push(v1::BackupReplica {
+        port: vec![1],
         instance: 1,
     });
+    assert_eq!(one.insert(multicast(4, vec![mixed.clone()])).await, INVALID);
+    assert_eq!(one.insert(session(4, vec![mixed.clone()])).await, INVALID);
+    mixed.backup_replicas[0].port = vec![0, 2];
+    assert_eq!(one.insert(multicast(4, vec![mixed.clone()])).await, Ok(()));
+    mixed.backup_replicas[0].port = vec![2];
     assert_eq!(
-        one.insert(session(4, vec![backed])).await,
-        Err(Code::Unimplemented)
+        one.read(multicast(4, vec![])).await,
+        [multicast(4, vec![mixed])]
     );
     assert_eq!(one.delete(multicast(0x2_0000, vec![])).await, MISSING);
 }

@@ -105,6 +105,23 @@ async fn members_and_groups() {
             .await,
         INVALID
     );
+    // Members of different actions in one group.
+    let drops = v1::ActionProfileMember {
+        action_profile_id: id("spread"),
+        member_id: 4,
+        action: Some(action("drop", &[])),
+    };
+    let drops = Entity::ActionProfileMember(drops);
+    assert_eq!(one.insert(drops.clone()).await, Ok(()));
+    let both = group(4, &[(4, 1), (1, 1)], 4);
+    assert_eq!(one.insert(both.clone()).await, Ok(()));
+    assert_eq!(
+        one.read(both.clone()).await,
+        [both.clone()],
+        "in this order"
+    );
+    assert_eq!(one.delete(both).await, Ok(()));
+    assert_eq!(one.delete(drops).await, Ok(()));
     assert_eq!(one.delete(group(1, &[], 0)).await, IN_USE);
     assert_eq!(one.delete(member(2, 0)).await, IN_USE, "in the group");
     assert_eq!(one.delete(member(1, 0)).await, IN_USE, "in an entry");

@@ -116,14 +116,30 @@ async fn filters() {
         table_id: id("routes"),
         ..Default::default()
     };
-    refused(
-        v1::TableEntry {
-            time_since_last_hit: hit,
-            ..routes
-        },
-        Code::InvalidArgument,
-    )
-    .await;
+    // Tables without idle timeouts, and default entries, have neither of the two fields.
+    let l2_default = v1::TableEntry {
+        table_id: id("l2"),
+        is_default_action: true,
+        ..Default::default()
+    };
+    for entry in [routes, l2_default] {
+        refused(
+            v1::TableEntry {
+                time_since_last_hit: hit,
+                ..entry.clone()
+            },
+            Code::InvalidArgument,
+        )
+        .await;
+        refused(
+            v1::TableEntry {
+                idle_timeout_ns: 5,
+                ..entry
+            },
+            Code::InvalidArgument,
+        )
+        .await;
+    }
 }
 
 #[tokio::test]

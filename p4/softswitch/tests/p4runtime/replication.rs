@@ -99,3 +99,63 @@ async fn clone_sessions() {
     assert_eq!(one.delete(session(5, vec![], 0, 0)).await, Ok(()));
     assert_eq!(one.delete(session(5, vec![], 0, 0)).await, MISSING);
 }
+
+/// Replicas of one port each, with backups on others.
+fn backed(port: u8, backups: &[(&[u8], u32)]) -> v1::Replica {
+    let backups = backups.iter().map(|(port, instance)| v1::BackupReplica {
+        port: port.to_vec(),
+        instance: *instance,
+    });
+    v1::Replica {
+        backup_replicas: backups.collect(),
+        ..replica(port, 1)
+    }
+}
+
+#[tokio::test]
+async fn backup_replicas_of_groups_and_sessions() {
+    use v1::packet_replication_engine_entry::Type;
+    let group = |replicas: Vec<v1::Replica>| {
+        replication(Type::MulticastGroupEntry(v1::MulticastGroupEntry {
+            multicast_group_id: 9,
+            replicas,
+            ..Default::default()
+        }))
+    };
+    let session = |replicas: Vec<v1::Replica>| {
+        replication(Type::CloneSessionEntry(v1::CloneSessionEntry {
+            session_id: 9,
+            replicas,
+            ..Default::default()
+        }))
+    };
+    let bench = Bench::new();
+    let mut one = bench.ready().await;
+    for entry in [&group as &dyn Fn(_) -> Entity, &session] {
+        for (wrong, why) in [
+            (vec![backed(1, &[(&[1], 2)])], "on its replica's port"),
+            (vec![backed(1, &[(&[2], 1), (&[2], 1)])], "twice"),
+            (
+                vec![backed(1, &[(&[2], 1)]), replica(2, 1)],
+                "another replica",
+            ),
+            (
+                vec![replica(2, 1), backed(1, &[(&[0, 2], 1)])],
+                "another replica, padded",
+            ),
+            (vec![backed(1, &[(&[2], 70000)])], "instance"),
+            (vec![backed(1, &[(&[9, 9], 1)])], "port"),
+            (vec![backed(1, &[(&[], 1)])], "no port"),
+        ] {
+            assert_eq!(one.insert(entry(wrong)).await, INVALID, "{why}");
+        }
+        // The same port with another instance is another replica.
+        let same_port = vec![backed(1, &[(&[2], 1), (&[2], 2)]), backed(3, &[(&[1], 9)])];
+        assert_eq!(one.insert(entry(same_port.clone())).await, Ok(()));
+        assert_eq!(one.read(entry(vec![])).await, [entry(same_port)]);
+        // In the order of preference, whatever the numbers.
+        let order = vec![backed(8, &[(&[7], 3), (&[6], 9), (&[7], 1)])];
+        assert_eq!(one.modify(entry(order.clone())).await, Ok(()));
+        assert_eq!(one.read(entry(vec![])).await, [entry(order)]);
+    }
+}

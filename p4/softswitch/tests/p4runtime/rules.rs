@@ -9,6 +9,9 @@ use p4runtime::v1::{
     write_request::Atomicity,
 };
 
+use prost::Message as _;
+use softswitch::server::roles::{ROLE_CONFIG_TYPE_URL, RoleConfig};
+
 use super::common::{
     Bench, Controller, DENIED, DEVICE, EXISTS, FULL, INVALID, MISSING, acl, action, claim, does,
     exact, id, l2, pipeline, table, ternary, update,
@@ -479,7 +482,25 @@ async fn reads_by_role_cover_every_entity() {
     );
     // Cells are everybody's whose config does not say otherwise.
     let cells = Entity::CounterEntry(v1::CounterEntry::default());
-    assert_eq!(one.read_all("qos", vec![cells]).await.0.len(), 16);
+    let found = one.read_all("qos", vec![cells.clone()]).await.0;
+    assert_eq!(found.len(), 16);
+    // And a config that names other things does.
+    let mut only_meters = claim("qos", Some(5));
+    only_meters.role.as_mut().unwrap().config = Some(prost_types::Any {
+        type_url: ROLE_CONFIG_TYPE_URL.into(),
+        value: RoleConfig {
+            p4_ids: vec![id("port_meter")],
+            ..Default::default()
+        }
+        .encode_to_vec(),
+    });
+    qos.claim(only_meters).await;
+    qos.arbitration().await;
+    let meters = Entity::MeterEntry(v1::MeterEntry::default());
+    let registers = Entity::RegisterEntry(v1::RegisterEntry::default());
+    for (request, count) in [(cells, 0), (meters, 16), (registers, 0)] {
+        assert_eq!(one.read_all("qos", vec![request]).await.0.len(), count);
+    }
 }
 
 #[tokio::test]
@@ -562,24 +583,22 @@ async fn saved_state_is_committed_whole() {
     one.insert(table(l2(2, 4))).await.unwrap();
     one.insert(member(1, 1)).await.unwrap();
     assert_eq!(one.tables(l2(1, 1)).await.len(), 0, "the saved one is read");
-    assert_eq!(
-        bench
-            .switch
-            .lock()
-            .unwrap()
-            .program()
-            .unwrap()
-            .tables()
-            .len(),
-        {
-            let config = pipeline(1);
-            softswitch::Program::load(&config.p4_device_config)
-                .unwrap()
-                .tables()
-                .len()
+    let goes_to = |mac| {
+        let frame = [0, 0, 0, 0, 0, mac, 0, 0, 0, 0, 0, 9, 0x12, 0x34, 0];
+        let mut switch = bench.switch.lock().unwrap();
+        switch.ingress(3, &frame, 0);
+        let mut ready = Vec::new();
+        switch.take_ready(&mut ready);
+        for port in &ready {
+            while switch.dequeue(*port, 0).is_some() {}
         }
-    );
+        ready
+    };
+    assert_eq!(goes_to(1), [1], "packets go by the committed one");
+    assert!(goes_to(2).is_empty());
     one.push(PipelineAction::Commit, None).await.unwrap();
+    assert!(goes_to(1).is_empty());
+    assert_eq!(goes_to(2), [4]);
     assert_eq!(one.tables(l2(2, 4)).await, [l2(2, 4)]);
     assert_eq!(one.tables(l2(1, 1)).await.len(), 0);
     assert_eq!(one.read(member(0, 0)).await, [member(1, 1)]);

@@ -28,10 +28,14 @@ fn metadata(values: &[(u32, &[u8])]) -> Vec<v1::PacketMetadata> {
 
 async fn stream_error(controller: &mut Controller) -> (Code, Details) {
     match controller.next().await.unwrap() {
-        Update::Error(error) => (
-            Code::try_from(error.canonical_code).unwrap(),
-            error.details.unwrap(),
-        ),
+        Update::Error(error) => {
+            assert!(!error.message.is_empty());
+            assert_eq!(error.space, "meridian-v1model");
+            (
+                Code::try_from(error.canonical_code).unwrap(),
+                error.details.unwrap(),
+            )
+        }
         other => panic!("no error: {other:?}"),
     }
 }
@@ -95,6 +99,23 @@ async fn packets_go_down_and_wake() {
     switch.take_ready(&mut ready);
     assert_eq!(ready, [4]);
     assert_eq!(switch.dequeue(4, 20).unwrap().bytes, frame(9, 9));
+}
+
+#[tokio::test]
+async fn messages_of_no_session_and_of_no_kind_are_reported() {
+    let bench = Bench::new();
+    let _one = bench.ready().await;
+    let mut other = bench.connect().await;
+    other.send(Say::Packet(v1::PacketOut::default())).await;
+    let (code, details) = stream_error(&mut other).await;
+    assert_eq!(code, Code::PermissionDenied);
+    assert!(matches!(details, Details::PacketOut(_)));
+    let mut ready = Vec::new();
+    bench.switch.lock().unwrap().take_ready(&mut ready);
+    assert!(ready.is_empty(), "dropped");
+    let nothing = v1::StreamMessageRequest { update: None };
+    other.sender.send(nothing).await.unwrap();
+    assert_eq!(stream_error(&mut other).await.0, Code::InvalidArgument);
 }
 
 #[tokio::test]
@@ -356,6 +377,61 @@ async fn backup_replicas_take_over_when_a_port_goes_down() {
     };
     assert_eq!(goes_to(), [4]);
     bench.server.set_port_up(4, false);
+    assert_eq!(goes_to(), [5]);
+    bench.server.set_port_up(4, true);
+    assert_eq!(goes_to(), [4]);
+}
+
+#[tokio::test]
+async fn backup_replicas_of_a_clone_session_take_over() {
+    let bench = Bench::new();
+    let mut one = bench.ready().await;
+    bench.server.set_port_up(6, false);
+    let backup = |port: u8| v1::BackupReplica {
+        port: vec![port],
+        instance: 1,
+    };
+    let session = v1::CloneSessionEntry {
+        session_id: 3,
+        replicas: vec![v1::Replica {
+            port_kind: Some(v1::replica::PortKind::Port(vec![4])),
+            instance: 1,
+            backup_replicas: vec![backup(6), backup(5)],
+        }],
+        ..Default::default()
+    };
+    let entry = v1::PacketReplicationEngineEntry {
+        r#type: Some(v1::packet_replication_engine_entry::Type::CloneSessionEntry(session)),
+    };
+    one.insert(Entity::PacketReplicationEngineEntry(entry))
+        .await
+        .unwrap();
+    let mirror = v1::TableEntry {
+        action: does("mirror", &[&[3]]),
+        ..l2(3, 0)
+    };
+    one.insert(Entity::TableEntry(mirror)).await.unwrap();
+    let goes_to = || {
+        let mut switch = bench.switch.lock().unwrap();
+        switch.ingress(2, &frame(3, 1), 0);
+        let mut ready = Vec::new();
+        switch.take_ready(&mut ready);
+        for port in &ready {
+            while switch.dequeue(*port, 0).is_some() {}
+        }
+        // The original goes to port 0.
+        ready.retain(|port| *port != 0);
+        ready
+    };
+    assert_eq!(goes_to(), [4]);
+    bench.server.set_port_up(4, false);
+    assert_eq!(goes_to(), [5], "port 6 was down from the start");
+    bench.server.set_port_up(6, true);
+    assert_eq!(goes_to(), [6]);
+    bench.server.set_port_up(6, false);
+    bench.server.set_port_up(5, false);
+    assert!(goes_to().is_empty(), "none is up");
+    bench.server.set_port_up(5, true);
     assert_eq!(goes_to(), [5]);
     bench.server.set_port_up(4, true);
     assert_eq!(goes_to(), [4]);

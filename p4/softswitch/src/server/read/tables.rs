@@ -143,7 +143,8 @@ impl TableCursor {
             return Ok(Cursor::Tables(cursor));
         }
         let table = pipeline.table(request.table_id)?;
-        if filter.with_hit && (!table.idle_timeout || filter.defaults) {
+        let idle = filter.with_hit || request.idle_timeout_ns != 0;
+        if idle && (!table.idle_timeout || filter.defaults) {
             return Err(Fault::invalid(format!(
                 "{} does not support idle timeouts there",
                 table.name

@@ -22,7 +22,7 @@ use crate::control::ControlError;
 use crate::ids::Port;
 use crate::switch::Switch;
 
-pub(crate) use replication::{MULTICAST_ID_MAX, effective_replicas};
+pub(crate) use replication::MULTICAST_ID_MAX;
 
 /// Undoes one update.
 pub(crate) type Undo = Box<dyn FnOnce(&mut Switch, &mut State) -> Result<(), ControlError> + Send>;

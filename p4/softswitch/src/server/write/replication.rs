@@ -6,11 +6,11 @@ use p4runtime::rpc::Code;
 use p4runtime::v1::{self, packet_replication_engine_entry::Type, replica::PortKind};
 
 use super::{Op, Writer};
-use crate::control::{CloneSession, Replica};
+use crate::control::Replica;
 use crate::ids::Port;
 use crate::server::fault::Fault;
 use crate::server::sdn::{Ports, canonical_port};
-use crate::server::state::{Mirror, Multicast, State};
+use crate::server::state::{Mirror, Multicast, State, effective_replicas};
 
 /// Largest multicast group and clone session ids: v1model's `mcast_grp` has 16 bits, and clone
 /// sessions beyond 15 bits do not fit the mirror ids of the target this one stands in for.
@@ -55,7 +55,7 @@ impl Writer<'_> {
                 "multicast_group_id {id} is above {MULTICAST_ID_MAX}"
             )));
         }
-        let choices = decode_multicast(given, &self.ports())?;
+        let choices = decode_choices(&given.replicas, &self.ports())?;
         let before = self.state.multicast.get(&id).map_or(0, Multicast::replicas);
         let group = Multicast {
             message: canonical_group(given),
@@ -92,7 +92,7 @@ impl Writer<'_> {
             let old = self.state.put_clone(id, None);
             self.on_undo(move |switch, state| {
                 if let Some(old) = old {
-                    switch.clone_insert(&old.session)?;
+                    switch.clone_insert(&old.effective(&state.down))?;
                     state.put_clone(id, Some(old));
                 }
                 Ok(())
@@ -105,20 +105,18 @@ impl Writer<'_> {
             )));
         }
         let session = decode_session(given, &self.ports())?;
-        let before = self.state.clones.get(&id);
-        let before = before.map_or(0, |c| c.session.replicas.len());
-        self.check_replicas(before, session.replicas.len())?;
+        let before = self.state.clones.get(&id).map_or(0, Mirror::replicas);
+        self.check_replicas(before, session.replicas())?;
+        let effective = session.effective(&self.state.down);
         if op == Op::Insert {
-            self.switch.clone_insert(&session)?;
+            self.switch.clone_insert(&effective)?;
         } else {
-            self.switch.clone_modify(&session)?;
+            self.switch.clone_modify(&effective)?;
         }
-        let mut message = given.clone();
-        message.replicas.iter_mut().for_each(canonical_replica);
-        let old = self.state.put_clone(id, Some(Mirror { message, session }));
+        let old = self.state.put_clone(id, Some(session));
         self.on_undo(move |switch, state| {
             match &old {
-                Some(old) => switch.clone_modify(&old.session)?,
+                Some(old) => switch.clone_modify(&old.effective(&state.down))?,
                 None => switch.clone_delete(id)?,
             }
             state.put_clone(id, old);
@@ -140,7 +138,7 @@ impl Writer<'_> {
     }
 }
 
-fn decode_session(given: &v1::CloneSessionEntry, ports: &Ports<'_>) -> Result<CloneSession, Fault> {
+fn decode_session(given: &v1::CloneSessionEntry, ports: &Ports<'_>) -> Result<Mirror, Fault> {
     let packet_length = u32::try_from(given.packet_length_bytes)
         .map_err(|_| Fault::invalid("packet_length_bytes is negative"))?;
     // v1model's priority has three bits, whatever number of queues a port has.
@@ -150,32 +148,20 @@ fn decode_session(given: &v1::CloneSessionEntry, ports: &Ports<'_>) -> Result<Cl
             given.class_of_service
         )));
     }
-    if given.replicas.iter().any(|r| !r.backup_replicas.is_empty()) {
-        return Err(Fault::unimplemented(
-            "backup_replicas are for multicast groups only",
-        ));
-    }
-    let mut seen = BTreeSet::new();
-    let replicas = given.replicas.iter().map(|r| {
-        let replica = decode_replica(r, ports)?;
-        check_unique(&mut seen, replica)?;
-        Ok(replica)
-    });
-    Ok(CloneSession {
-        id: given.session_id,
-        replicas: replicas.collect::<Result<_, Fault>>()?,
-        class_of_service: given.class_of_service,
+    let choices = decode_choices(&given.replicas, ports)?;
+    let mut message = given.clone();
+    message.replicas.iter_mut().for_each(canonical_replica);
+    Ok(Mirror {
+        message,
         packet_length,
+        choices,
     })
 }
 
 /// Of each replica: itself, then its backups.
-fn decode_multicast(
-    group: &v1::MulticastGroupEntry,
-    ports: &Ports<'_>,
-) -> Result<Vec<Vec<Replica>>, Fault> {
+fn decode_choices(replicas: &[v1::Replica], ports: &Ports<'_>) -> Result<Vec<Vec<Replica>>, Fault> {
     let mut seen = BTreeSet::new();
-    let choices = group.replicas.iter().map(|replica| {
+    let choices = replicas.iter().map(|replica| {
         let primary = decode_replica(replica, ports)?;
         check_unique(&mut seen, primary)?;
         let mut choices = vec![primary];
@@ -186,8 +172,8 @@ fn decode_multicast(
             };
             if backup.port == primary.port {
                 return Err(Fault::invalid(format!(
-                    "multicast group {}: a replica and its backup have the same port, {}",
-                    group.multicast_group_id, backup.port
+                    "a replica and its backup have the same port, {}",
+                    backup.port
                 )));
             }
             check_unique(&mut seen, backup)?;
@@ -208,16 +194,6 @@ fn check_unique(seen: &mut BTreeSet<(Port, u16)>, replica: Replica) -> Result<()
     )))
 }
 
-/// The replicas to make while the ports of `down` are down: of each replica and its backups the
-/// first whose port is up, and none if all are down. A replica without backups is always made.
-pub(crate) fn effective_replicas(choices: &[Vec<Replica>], down: &BTreeSet<Port>) -> Vec<Replica> {
-    let first_up = |choices: &Vec<Replica>| match &choices[..] {
-        [only] => Some(*only),
-        several => several.iter().find(|r| !down.contains(&r.port)).copied(),
-    };
-    choices.iter().filter_map(first_up).collect()
-}
-
 impl State {
     /// Replaces what is noted of a multicast group; what was noted.
     pub(crate) fn put_multicast(&mut self, id: u32, group: Option<Multicast>) -> Option<Multicast> {
@@ -232,13 +208,12 @@ impl State {
 
     /// Replaces what is noted of a clone session; what was noted.
     fn put_clone(&mut self, id: u32, session: Option<Mirror>) -> Option<Mirror> {
-        let count = |c: &Option<Mirror>| c.as_ref().map_or(0, |c| c.session.replicas.len());
-        self.replicas += count(&session);
+        self.replicas += session.as_ref().map_or(0, Mirror::replicas);
         let old = match session {
             Some(session) => self.clones.insert(id, session),
             None => self.clones.remove(&id),
         };
-        self.replicas -= count(&old);
+        self.replicas -= old.as_ref().map_or(0, Mirror::replicas);
         old
     }
 }
@@ -263,18 +238,16 @@ fn decode_instance(instance: u32) -> Result<u16, Fault> {
 
 fn canonical_group(group: &v1::MulticastGroupEntry) -> v1::MulticastGroupEntry {
     let mut group = group.clone();
-    for replica in &mut group.replicas {
-        canonical_replica(replica);
-        for backup in &mut replica.backup_replicas {
-            canonical_port(&mut backup.port);
-        }
-    }
+    group.replicas.iter_mut().for_each(canonical_replica);
     group
 }
 
 fn canonical_replica(replica: &mut v1::Replica) {
     if let Some(PortKind::Port(port)) = &mut replica.port_kind {
         canonical_port(port);
+    }
+    for backup in &mut replica.backup_replicas {
+        canonical_port(&mut backup.port);
     }
 }
 
@@ -310,12 +283,12 @@ mod tests {
     };
 
     fn check_multicast(group: &v1::MulticastGroupEntry) -> Result<(), Fault> {
-        decode_multicast(group, &PORTS).map(|_| ())
+        decode_choices(&group.replicas, &PORTS).map(|_| ())
     }
 
     fn ports(group: &v1::MulticastGroupEntry, down: &[Port]) -> Vec<Port> {
         let down = down.iter().copied().collect();
-        effective_replicas(&decode_multicast(group, &PORTS).unwrap(), &down)
+        effective_replicas(&decode_choices(&group.replicas, &PORTS).unwrap(), &down)
             .iter()
             .map(|r| r.port)
             .collect()
