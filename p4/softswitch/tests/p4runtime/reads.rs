@@ -167,6 +167,50 @@ async fn times_since_the_last_hit() {
         .remove(0);
     assert_eq!(read.time_since_last_hit.unwrap().elapsed_ns, 3000);
     assert_eq!(read.idle_timeout_ns, 9000);
+    // Also of entries that never expire.
+    one.insert(Entity::TableEntry(l2(2, 1))).await.unwrap();
+    bench.clock.set(4500);
+    let asked = v1::TableEntry {
+        time_since_last_hit: Some(Default::default()),
+        action: None,
+        ..l2(2, 0)
+    };
+    let read = one.tables(asked).await.remove(0);
+    assert_eq!(read.time_since_last_hit.unwrap().elapsed_ns, 500);
+}
+
+#[tokio::test]
+async fn entries_that_have_no_match() {
+    let bench = Bench::new();
+    let mut one = bench.ready().await;
+    let defaults = v1::TableEntry {
+        is_default_action: true,
+        ..Default::default()
+    };
+    let found = one.tables(defaults).await;
+    assert!(
+        found
+            .iter()
+            .all(|e| e.is_default_action && e.r#match.is_empty())
+    );
+    for table in super::common::p4info().tables {
+        let table = table.preamble.unwrap();
+        let has = |e: &v1::TableEntry| e.table_id == table.id;
+        assert_eq!(found.iter().filter(|e| has(e)).count(), 1, "{}", table.name);
+    }
+    // An LPM entry that matches everything cannot be asked for alone.
+    let any = v1::TableEntry {
+        r#match: vec![],
+        ..route([0; 4], 8, 1)
+    };
+    for entry in [any.clone(), route([10, 0, 0, 0], 8, 1)] {
+        one.insert(Entity::TableEntry(entry)).await.unwrap();
+    }
+    let key = v1::TableEntry {
+        action: None,
+        ..any
+    };
+    assert_eq!(one.tables(key).await.len(), 2);
 }
 
 #[tokio::test]

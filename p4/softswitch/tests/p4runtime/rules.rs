@@ -364,6 +364,33 @@ async fn idle_entries_are_reported_again() {
 }
 
 #[tokio::test]
+async fn tiny_timeouts_are_rounded_up() {
+    let bench = Bench::new();
+    let mut one = bench.ready().await;
+    let entry = v1::TableEntry {
+        idle_timeout_ns: 1,
+        ..l2(1, 1)
+    };
+    assert_eq!(one.insert(table(entry.clone())).await, Ok(()));
+    assert_eq!(one.tables(l2(1, 1)).await, [entry], "read back exactly");
+    const MS: u64 = 1_000_000;
+    let mut reported = 0;
+    for ms in 1..=50 {
+        bench.clock.set(ms * MS);
+        bench.server.tick();
+    }
+    while let Ok(Ok(Some(_))) = tokio::time::timeout(
+        std::time::Duration::from_millis(50),
+        one.responses.message(),
+    )
+    .await
+    {
+        reported += 1;
+    }
+    assert!((4..=6).contains(&reported), "once in 10 ms, not {reported}");
+}
+
+#[tokio::test]
 async fn reads_by_match_without_a_priority() {
     let bench = Bench::new();
     let mut one = bench.ready().await;
