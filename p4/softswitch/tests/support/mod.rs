@@ -1,7 +1,6 @@
 //! The fabric program on one switch, with entries for a router of sixteen
 //! ports, and packets for it.
 #![allow(dead_code, reason = "every test file uses a part of it")]
-#![allow(dead_code, reason = "each test uses some of it")]
 
 pub(crate) mod l3;
 
