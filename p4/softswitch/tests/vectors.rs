@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex};
 use p4runtime::client::{Config, Session};
 use p4runtime::info::Index;
 use softswitch::server::{Server, ServerConfig};
-use softswitch::{SharedSwitch, Switch, SwitchConfig};
+use softswitch::trace::Event;
+use softswitch::{Program, SharedSwitch, Switch, SwitchConfig};
 use vectors::{Packets, Step};
 
 /// Sends a packet in and collects what leaves, `now` in ns.
@@ -105,4 +106,37 @@ async fn hashes() {
 #[tokio::test]
 async fn choice() {
     run("choice").await;
+}
+
+#[tokio::test]
+async fn shapes() {
+    run("shapes").await;
+}
+
+/// The compiler says `header` where a condition asks whether a union in a stack is valid, which
+/// bmv2 does not take.
+#[test]
+fn a_union_in_a_stack_may_be_called_a_header() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/shapes");
+    let json = std::fs::read_to_string(folder.join("shapes.json")).unwrap();
+    let json: String = json.split_whitespace().collect();
+    let member =
+        r#"{"op":"d2b","left":null,"right":{"type":"field","value":["items[1].s","$valid$"]}}"#;
+    let union = r#"{"op":"valid_union","left":null,"right":{"type":"header","value":"items[1]"}}"#;
+    assert!(json.contains(member));
+    let program = Program::load(json.replace(member, union).as_bytes()).unwrap();
+    let mut switch = Switch::new(SwitchConfig::default());
+    switch.install(Arc::new(program));
+    let mut holds = |packet: &[u8]| {
+        let (trace, _) = switch.trace(1, packet, 0).unwrap();
+        let asked = trace.events.into_iter().find_map(|event| match event {
+            Event::Condition { source, holds } if source.contains("items[1]") => Some(holds),
+            _ => None,
+        });
+        asked.unwrap()
+    };
+    // One item; two, of either kind.
+    assert!(!holds(&[3, 4, 1, 9, 0x77]));
+    assert!(holds(&[3, 4, 1, 9, 1, 8, 0x77]));
+    assert!(holds(&[3, 4, 1, 9, 2, 8, 8, 8, 0x77]));
 }

@@ -62,7 +62,7 @@ mod on_bmv2 {
 
     vectors! {
         crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
-        paths hashes choice
+        paths hashes choice shapes
     }
 
     scenarios! {
@@ -89,7 +89,7 @@ mod on_meridian_switch {
 
     vectors! {
         crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",
-        paths hashes choice
+        paths hashes choice shapes
     }
 
     scenarios! {

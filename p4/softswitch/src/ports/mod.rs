@@ -19,5 +19,6 @@ mod worker;
 
 pub use forward::{Forwarder, ForwarderConfig, PortInfo, Ports};
 pub use outlet::InterfaceStats;
+pub use pcap::each_frame;
 pub use spec::{OpenError, PortSpec};
 pub use wake::Waker;

@@ -184,6 +184,12 @@ impl Replay {
 
     /// The next frame and its port; `None` at the end.
     pub(super) fn next_frame(&mut self) -> io::Result<Option<(Port, &[u8])>> {
+        let next = self.next_timed()?;
+        Ok(next.map(|(port, _, frame)| (port, frame)))
+    }
+
+    /// [`next_frame`](Self::next_frame), with its time (ns since 1970) between.
+    fn next_timed(&mut self) -> io::Result<Option<(Port, u64, &[u8])>> {
         if let Some(used) = self.used.take() {
             self.files[used].1.advance()?;
         }
@@ -192,11 +198,28 @@ impl Replay {
             .filter_map(|(at, (_, file))| Some((file.time?, at)))
             .min();
         self.used = first.map(|(_, at)| at);
-        Ok(self.used.map(|at| {
+        Ok(first.map(|(time, at)| {
             let (port, file) = &self.files[at];
-            (*port, &file.frame[..])
+            (*port, time, &file.frame[..])
         }))
     }
+}
+
+/// Hands `take` the frames of pcap files, each file's as come in by its port, in the order of their
+/// times (ns since 1970).
+///
+/// # Errors
+/// When a file is missing or no pcap file, and the first error of `take`.
+pub fn each_frame(
+    files: &[(Port, PathBuf)],
+    mut take: impl FnMut(u64, Port, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let files = files.iter().map(|(port, path)| (*port, path.as_path()));
+    let mut replay = Replay::open(files, 0)?;
+    while let Some((port, time, frame)) = replay.next_timed()? {
+        take(time, port, frame)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -257,6 +280,18 @@ mod tests {
         let want = [(7, vec![1]), (9, vec![2]), (7, vec![3]), (9, vec![4, 4])];
         assert_eq!(frames, want);
         assert_eq!(replay.due(), None);
+
+        let mut times = Vec::new();
+        let files = [(7, one), (9, two)];
+        each_frame(&files, |time, port, _| {
+            times.push((time, port));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(times[1], (1_000_002_000, 9));
+        assert!(times.is_sorted() && times.len() == 4, "{times:?}");
+        let stop = each_frame(&files, |_, _, _| Err(io::Error::other("enough")));
+        assert_eq!(stop.unwrap_err().to_string(), "enough");
     }
 
     #[test]

@@ -139,7 +139,12 @@ impl Names {
                 _ => Err(invalid(place, "a lookahead is not [offset, width]")),
             },
             "header" => {
-                let header = self.layout.header(text(value, place)?, place)?;
+                let name = text(value, place)?;
+                // The compiler calls the unions in a stack headers.
+                if let Ok(union) = self.layout.union(name, place) {
+                    return Ok(Ex::Union(union));
+                }
+                let header = self.layout.header(name, place)?;
                 Ok(Ex::Header(HeaderRef::Fixed(header)))
             }
             "header_stack" => self

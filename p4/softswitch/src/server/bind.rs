@@ -565,7 +565,12 @@ impl Binder<'_> {
             let mut data = DataType::of(&p.name, info.type_spec.as_ref(), self.types)?;
             let widths = &self.program.digests()[core.index()].widths;
             data.bind(&p.name, widths, &self.translations)?;
-            ids[core.index()] = Some(p.id);
+            // The compiler makes a list of every call; those of one type are one digest.
+            for (list, id) in self.program.digests().iter().zip(&mut ids) {
+                if list.name == p.name && list.widths == *widths {
+                    *id = Some(p.id);
+                }
+            }
             digests.insert(p.id, Digest { data });
         }
         Ok((digests, ids))

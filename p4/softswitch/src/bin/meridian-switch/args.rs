@@ -21,6 +21,7 @@ use crate::limits::{DepthLimit, PortRateLimit, RateLimit};
     infer_long_args = true,
     after_help = "\
 Queues and ports of a running switch: meridian-switch queue --help, meridian-switch port --help
+The way of single packets, without a running switch: meridian-switch trace --help
 
 Examples:
   meridian-switch -i 1@s1-eth1 -i 2@s1-eth2 router.json
@@ -168,11 +169,6 @@ pub(crate) struct Args {
     )]
     pub(crate) trace: Option<TraceFormat>,
 
-    /// Sends one packet, given in hexadecimal, through the program with its const entries, prints
-    /// its way and ends. Repeat for more packets.
-    #[arg(long, value_name = "PORT:HEX", requires = "program")]
-    pub(crate) trace_packet: Vec<TracePacket>,
-
     /// Where to serve P4Runtime. Only this machine can reach the default; 0.0.0.0 serves all.
     #[arg(long, default_value = "127.0.0.1:9559", value_name = "ADDRESS:PORT")]
     pub(crate) grpc_server_addr: String,
@@ -251,43 +247,6 @@ pub(crate) enum TraceFormat {
     Text,
     /// One line of JSON for each packet's way from its arrival to a queue, and from there on.
     Json,
-}
-
-/// A packet to trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TracePacket {
-    /// Where it comes in.
-    pub(crate) port: Port,
-    /// Its bytes.
-    pub(crate) bytes: Vec<u8>,
-}
-
-impl std::str::FromStr for TracePacket {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (port, hex) = text
-            .split_once(':')
-            .ok_or("write the port, a colon and the packet's bytes in hexadecimal")?;
-        let port = port
-            .parse()
-            .ok()
-            .filter(|port| *port <= 511)
-            .ok_or_else(|| format!("{port:?} is not a port from 0 to 511"))?;
-        let digits: Vec<u32> = hex
-            .chars()
-            .filter(|c| !c.is_whitespace())
-            .map(|c| {
-                c.to_digit(16)
-                    .ok_or_else(|| format!("{c:?} is not a hexadecimal digit"))
-            })
-            .collect::<Result<_, _>>()?;
-        if digits.len() % 2 == 1 {
-            return Err("a byte has two hexadecimal digits; one is missing".to_owned());
-        }
-        let bytes = digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect();
-        Ok(TracePacket { port, bytes })
-    }
 }
 
 /// How much to log.

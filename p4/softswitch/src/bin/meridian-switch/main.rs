@@ -3,6 +3,7 @@
 mod args;
 mod client;
 mod limits;
+mod offline;
 mod trace;
 
 use std::fs;
@@ -40,6 +41,9 @@ fn main() -> ExitCode {
     if client::is_meant(&words) {
         return block_on(client::run(words));
     }
+    if offline::is_meant(&words) {
+        return block_on(offline::run(words));
+    }
     let args = match Args::read(words.into_iter()) {
         Ok(args) => args,
         Err(error) => error.exit(),
@@ -54,9 +58,6 @@ fn main() -> ExitCode {
     }
     for note in args.ignored() {
         tracing::warn!("ignored {note}");
-    }
-    if !args.trace_packet.is_empty() {
-        return block_on(async { trace::packets(&args) });
     }
     block_on(run(&args))
 }
