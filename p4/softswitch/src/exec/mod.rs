@@ -349,14 +349,13 @@ impl Run<'_> {
                 counter.bytes += self.packet.ingress_len;
             }
         }
-        match table.target(entry) {
-            Target::Action(action) => {
-                let code = &program.parts.actions[action.index()];
-                let next = def.next_hit.unwrap_or(def.next[action.index()]);
-                (start(program, code, frame, table.data(entry)), next)
-            }
-            target => self.apply_profile(number, target, true),
+        if let Some(action) = table.action(entry) {
+            let code = &program.parts.actions[action.index()];
+            let next = def.next_hit.unwrap_or(def.next[action.index()]);
+            return (start(program, code, frame, table.data(entry)), next);
         }
+        let target = table.target(entry);
+        self.apply_profile(number, target, true)
     }
 
     fn apply_profile(&mut self, number: usize, target: Target, hit: bool) -> (Option<Pc>, Pc) {

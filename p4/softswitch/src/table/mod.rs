@@ -48,6 +48,12 @@ impl Target {
         u64::from(number) << 8 | kind
     }
 
+    /// [`Self::unpack`] of what most entries have.
+    #[inline(always)]
+    fn unpack_action(word: u64) -> Option<ActionId> {
+        (word as u8 == 1).then_some(ActionId((word >> 8) as u32))
+    }
+
     #[inline(always)]
     fn unpack(word: u64) -> Self {
         let number = (word >> 8) as u32;
@@ -157,6 +163,11 @@ impl Table {
     #[inline]
     pub(crate) fn target(&self, entry: u32) -> Target {
         self.store.target(entry)
+    }
+
+    #[inline]
+    pub(crate) fn action(&self, entry: u32) -> Option<ActionId> {
+        self.store.action(entry)
     }
 
     #[inline]

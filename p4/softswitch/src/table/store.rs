@@ -2,6 +2,7 @@
 
 use super::Target;
 use super::key::EntryKey;
+use crate::ids::ActionId;
 
 /// Entries of one table. What a lookup touches of an entry is one row: what it
 /// does, its key, its action data.
@@ -64,6 +65,12 @@ impl Store {
     #[inline(always)]
     pub(crate) fn target(&self, entry: u32) -> Target {
         Target::unpack(self.rows[entry as usize * self.stride])
+    }
+
+    /// What an entry's target is, if that is an action.
+    #[inline(always)]
+    pub(crate) fn action(&self, entry: u32) -> Option<ActionId> {
+        Target::unpack_action(self.rows[entry as usize * self.stride])
     }
 
     #[inline(always)]
