@@ -243,8 +243,8 @@ fn watched(watch: &IntWatch, priority: i32) -> IntWatchlist {
     }
 }
 
-/// What a switch needs besides entries: clone sessions for reports, and their rate. Written once, behind
-/// the pipeline.
+/// What a switch needs besides entries: clone sessions for reports, and their rate. Written at every
+/// connection, before the entries.
 ///
 /// # Errors
 /// The program has no meter of this name, or fewer cells.

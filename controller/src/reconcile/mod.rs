@@ -7,6 +7,6 @@ mod state;
 pub use diff::{Plan, Ranks, Update, apply, diff};
 pub use run::{
     Error, LARGEST_BATCH, Refusal, Report, describe, read_state, reconcile, write_batch,
-    write_groups, write_plan,
+    write_groups, write_plan, write_resources,
 };
 pub use state::{Action, Duplicate, Key, Match, State, default_entry, entry, key};

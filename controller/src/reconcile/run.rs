@@ -236,6 +236,38 @@ pub async fn write_groups(
     }
 }
 
+/// Writes what is no table entry, such as clone sessions and meters, whether or not it is there already.
+/// It is modified first and only what is not there inserted, as some switches insert a clone session
+/// twice. What is there and not named stays: without an entry that refers to it, it has no effect.
+///
+/// # Errors
+/// The session's, with the updates that could be done in neither way.
+pub async fn write_resources(
+    session: &Session,
+    updates: &[v1::Update],
+) -> Result<(), p4runtime::client::Error> {
+    if updates.is_empty() {
+        return Ok(());
+    }
+    let modifies = updates.iter().cloned().map(|update| v1::Update {
+        r#type: v1::update::Type::Modify.into(),
+        ..update
+    });
+    let report = session
+        .write(modifies.collect(), Atomicity::ContinueOnError)
+        .await?;
+    let rest: Vec<_> = updates
+        .iter()
+        .zip(&report.outcomes)
+        .filter(|(_, outcome)| **outcome != Outcome::Done)
+        .map(|(update, _)| update.clone())
+        .collect();
+    if rest.is_empty() {
+        return Ok(());
+    }
+    session.write_all(rest).await
+}
+
 /// Writes all batches of a plan in order, and stops at the first that is not done completely: what
 /// follows may refer to what is missing.
 ///

@@ -169,12 +169,9 @@ impl Link {
         let pushed = session.pipeline_cookie().await? != Some(pipeline.cookie);
         if pushed {
             session.verify_and_commit(pipeline).await?;
-            if !self.setup.behind_pipeline.is_empty() {
-                session
-                    .write_all(self.setup.behind_pipeline.clone())
-                    .await?;
-            }
         }
+        // Also where the pipeline runs already: the policy may be another one since.
+        reconcile::write_resources(&session, &self.setup.behind_pipeline).await?;
         Ok((Arc::new(session), streams, pushed))
     }
 
