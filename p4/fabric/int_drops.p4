@@ -29,7 +29,7 @@ control IntDrops(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         key = { meta.drop_reason: exact @name("reason"); }
         actions = { report_drop; NoAction; }
         const default_action = NoAction();
-        size = 16;
+        size = 32;
     }
 
     apply {

@@ -199,7 +199,7 @@ pub(crate) enum IntCommand {
 #[command(after_help = "\
 Examples:
   meridian int watch                                   every flow that is reported
-  meridian int watch dst=10.0.1.2,qp=17 --topology topologies/int.yaml
+  meridian int watch dst=10.0.1.2,qp=17 --topology topologies/demo-int.yaml
   meridian int watch all --listen 0.0.0.0:32766 --format json | jq .flows[].path
   meridian int watch src=10.0.0.1,proto=tcp --seconds 10
 

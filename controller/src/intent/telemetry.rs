@@ -13,6 +13,7 @@ use crate::entries::{
     IntQueueReportAction, IntWatchlist, IntWatchlistAction,
 };
 use crate::fabric::Target;
+use crate::telemetry::DropReason;
 use ipnetwork::IpNetwork;
 use p4runtime::entry::{Error, clone_session, insert, modify, replica};
 use p4runtime::info::Index;
@@ -27,8 +28,6 @@ const CPU_PORT: u16 = 510;
 const REPORT_PORTS: u16 = 64;
 /// UDP port of reports, at both ends where nothing else is said.
 pub const REPORT_PORT: u16 = 32766;
-/// Drop reasons of the pipeline.
-const DROP_REASONS: u8 = 17;
 /// Largest threshold of a queue, in packets.
 const DEEPEST: u32 = (1 << 19) - 1;
 /// Cells of the pipeline's `int_report_meter`.
@@ -47,9 +46,9 @@ impl Emitter<'_> {
             self.watchlist(&int);
         }
         if int.reports.drops {
-            for drop_reason in 0..DROP_REASONS {
+            for reason in DropReason::ALL {
                 let key = IntDropReport {
-                    reason: drop_reason,
+                    reason: *reason as u8,
                 };
                 self.put(key, IntDropReportAction::ReportDrop { session });
             }

@@ -63,6 +63,39 @@ fn check(entries: &[AnyEntry]) {
     }
 }
 
+/// The demo's fabric with every kind of report.
+const MEASURED: &str = "
+name: measured
+clos: {segments: 2, hosts: 4, rails: 4, spines: 4}
+policy:
+  int:
+    watch: [{protocol: roce, one_in: 64}]
+    reports: {paths: true, drops: true, marks: true, queue: 2MB}
+";
+
+#[test]
+fn every_table_holds_what_is_asked_of_it() {
+    let topology = Arc::new(Topology::parse("measured", MEASURED).unwrap());
+    let planner = Planner::new(Arc::clone(&topology), Options::default());
+    let program = crate::session::Program::fabric().unwrap();
+    let tables = &program.index.p4info().tables;
+    let states = plan(&planner, &LinkSet::none()).states(&topology).unwrap();
+    let mut reported = 0;
+    for state in states {
+        for table in tables {
+            let preamble = table.preamble.as_ref().unwrap();
+            let keys = state.entries.keys();
+            let count = keys.filter(|key| key.table == preamble.id).count();
+            assert!(count as i64 <= table.size, "{count} in {}", preamble.alias);
+            if preamble.alias == "int_drop_report" {
+                assert_eq!(count, crate::telemetry::DropReason::ALL.len());
+                reported += 1;
+            }
+        }
+    }
+    assert_eq!(reported, topology.switches().len());
+}
+
 #[test]
 fn a_leaf_knows_its_hosts_and_a_spine_knows_domains_only() {
     let planner = planner(&Clos::default());

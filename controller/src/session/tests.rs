@@ -137,6 +137,61 @@ async fn cold_switches_are_filled_and_warm_ones_left_alone() {
     );
 }
 
+/// The clone sessions and the rate of reports that a switch holds.
+async fn resources(controller: &Controller) -> (usize, i64) {
+    use p4runtime::v1::{self, entity::Entity, packet_replication_engine_entry::Type};
+    let session = controller.links[0].session().unwrap();
+    let meter = controller
+        .program
+        .index
+        .meter_entry("int_report_meter", Some(2), None);
+    let sessions = v1::PacketReplicationEngineEntry {
+        r#type: Some(Type::CloneSessionEntry(v1::CloneSessionEntry::default())),
+    };
+    let pattern = |entity| v1::Entity {
+        entity: Some(entity),
+    };
+    let patterns = vec![
+        pattern(Entity::PacketReplicationEngineEntry(sessions)),
+        pattern(Entity::MeterEntry(meter.unwrap())),
+    ];
+    let (mut sessions, mut rate) = (0, 0);
+    for entity in session.read_all(patterns).await.unwrap() {
+        match entity.entity.unwrap() {
+            Entity::MeterEntry(meter) => rate = meter.config.map_or(0, |config| config.cir),
+            _ => sessions += 1,
+        }
+    }
+    (sessions, rate)
+}
+
+#[tokio::test]
+async fn another_policy_of_reports_reaches_switches_that_run_the_pipeline() {
+    let mut running = Running::start();
+    let switches = running.topology.switches().len();
+    drop(running.controller().await);
+    // Reports to the controller, then to a NIC at another rate, by a session per port.
+    let policies = [
+        ("reports: {rate: 100}", (1, 100)),
+        ("collector: 10.0.0.2:32766, reports: {rate: 300}", (65, 300)),
+        ("reports: {rate: 200}", (65, 200)),
+    ];
+    for (election_id, (int, expected)) in (2..).zip(policies) {
+        let text = format!(
+            "name: small\nclos: {{segments: 2, hosts: 2, rails: 2, spines: 2}}\npolicy: {{int: {{{int}}}}}\n"
+        );
+        running.topology = Arc::new(Topology::parse("small", &text).unwrap());
+        let config = Config {
+            election_id,
+            ..Config::default()
+        };
+        let (controller, connected) = running.connect(config).await.unwrap();
+        assert_eq!((connected.pushed, connected.kept), (0, switches));
+        assert_eq!(resources(&controller).await, expected, "{int}");
+        controller.reconcile(&running.desired()).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn drift_is_found_and_repaired() {
     let running = Running::start();
