@@ -19,6 +19,7 @@ fn of<'a>(rows: &'a [Row], mode: &'a str) -> impl Iterator<Item = &'a Row> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes; tests/run experiments"]
 async fn symmetric() {
     let rows = rows(Case::Symmetric).await;
     for row in of(&rows, "per-packet-quality") {
@@ -40,6 +41,7 @@ async fn symmetric() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes; tests/run experiments"]
 async fn asymmetric() {
     let rows = rows(Case::Asymmetric).await;
     for row in of(&rows, "per-packet-quality") {
@@ -73,6 +75,7 @@ async fn a_gray_link_is_shunned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes; tests/run experiments"]
 async fn flowlets_with_a_sane_idle_time_stay_in_order() {
     let rows = rows(Case::Reordering).await;
     for row in rows.iter().filter(|row| row.what == "idle time 50 us") {
