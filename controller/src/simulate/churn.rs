@@ -15,10 +15,11 @@
 //!   The placer looks at them; no published rule of the others does. [`Contender::Blind`] is the placer
 //!   without them.
 
+use super::order::At;
 use crate::placement::{Costs, Cut, Inventory, Occupancy, Policy, Search};
 use rand::{Rng, RngExt as _, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// What becomes of jobs that don't fit at once.
@@ -247,24 +248,6 @@ struct Sums {
     started: usize,
 }
 
-/// A time at which a job ends.
-#[derive(PartialEq)]
-struct End(f64, usize);
-
-impl Eq for End {}
-
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for End {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
-    }
-}
-
 struct World<'a> {
     inventory: &'a Inventory,
     setup: &'a Setup,
@@ -273,7 +256,8 @@ struct World<'a> {
     seed: u64,
     occupancy: Occupancy,
     hosts: Vec<Vec<u32>>,
-    ends: BinaryHeap<Reverse<End>>,
+    /// When jobs end.
+    ends: BinaryHeap<Reverse<At<usize>>>,
     queue: VecDeque<usize>,
     free: usize,
     now: f64,
@@ -332,7 +316,7 @@ impl<'a> World<'a> {
     }
 
     fn end(&mut self) {
-        if let Some(Reverse(End(_, job))) = self.ends.pop() {
+        if let Some(Reverse(At(_, job))) = self.ends.pop() {
             let hosts = std::mem::take(&mut self.hosts[job]);
             self.occupancy.release(number(job), &hosts);
             self.free += hosts.len();
@@ -388,7 +372,7 @@ impl<'a> World<'a> {
         {
             self.free -= hosts.len();
             self.ends
-                .push(Reverse(End(self.now + arrival.duration, job)));
+                .push(Reverse(At(self.now + arrival.duration, job)));
             self.packing.change(arrival.hosts, true);
             self.hosts[job] = hosts;
         }

@@ -7,7 +7,8 @@
 //! The level at which a link fills only rises as streams elsewhere stop, so a heap of levels with late
 //! correction finds the next link to fill: `O(uses log links)` for all rates.
 
-use std::cmp::Ordering;
+use super::order::At;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A link that a stream uses.
@@ -26,24 +27,6 @@ pub struct Stream {
     pub bytes: u64,
     /// Every link it uses, once.
     pub uses: Vec<Use>,
-}
-
-/// Smaller levels first.
-#[derive(Clone, Copy, PartialEq)]
-struct Level(f64, u32);
-
-impl Eq for Level {}
-
-impl PartialOrd for Level {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Level {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.0.total_cmp(&self.0).then(other.1.cmp(&self.1))
-    }
 }
 
 /// Scratch space for one fabric, so that filling a part of it costs what that part does.
@@ -92,13 +75,17 @@ impl Filler {
                 self.active[link] += f64::from(used.weight);
             }
         }
-        let mut heap: BinaryHeap<Level> = self.touched.iter().map(|l| self.level(*l)).collect();
+        let mut heap: BinaryHeap<Reverse<At<u32>>> = self
+            .touched
+            .iter()
+            .map(|l| Reverse(self.level(*l)))
+            .collect();
         let mut stopped = vec![false; streams.len()];
-        while let Some(Level(level, link)) = heap.pop() {
+        while let Some(Reverse(At(level, link))) = heap.pop() {
             let now = self.level(link);
             if now.0 > level * (1.0 + 1e-12) {
                 if now.0 < f64::MAX {
-                    heap.push(now);
+                    heap.push(Reverse(now));
                 }
                 continue;
             }
@@ -122,7 +109,7 @@ impl Filler {
         rates
     }
 
-    fn level(&self, link: u32) -> Level {
+    fn level(&self, link: u32) -> At<u32> {
         let (left, active) = (self.left[link as usize], self.active[link as usize]);
         // What rounding leaves of weights that were taken off again is nobody.
         let level = if active > 1e-6 {
@@ -130,7 +117,7 @@ impl Filler {
         } else {
             f64::MAX
         };
-        Level(level, link)
+        At(level, link)
     }
 }
 

@@ -6,7 +6,8 @@
 //! get new rates. Time is in ns.
 
 use super::fill::{Filler, Stream};
-use std::cmp::{Ordering, Reverse};
+use super::order::At;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A job to simulate.
@@ -115,35 +116,13 @@ pub fn slow_downs(capacity_bps: &[u64], jobs: &[Vec<Stream>]) -> Vec<f64> {
         .collect()
 }
 
-#[derive(Clone, Copy, PartialEq)]
+/// In the order in which those of one time happen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// The job begins, or has computed.
     Job(u32),
     /// The stream ends, unless its version has changed since.
     Stream(u32, u32),
-}
-
-#[derive(Clone, Copy, PartialEq)]
-struct At(f64, Event);
-
-impl Eq for At {}
-
-impl PartialOrd for At {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for At {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let key = |event: Event| match event {
-            Event::Job(job) => (0, job, 0),
-            Event::Stream(stream, version) => (1, stream, version),
-        };
-        self.0
-            .total_cmp(&other.0)
-            .then(key(self.1).cmp(&key(other.1)))
-    }
 }
 
 /// What a job is doing.
@@ -181,7 +160,7 @@ struct World<'a> {
     runs: &'a [Run],
     filler: Filler,
     now: f64,
-    events: BinaryHeap<Reverse<At>>,
+    events: BinaryHeap<Reverse<At<Event>>>,
     jobs: Vec<JobState>,
     streams: Vec<StreamState<'a>>,
     /// Active streams by directed link.

@@ -9,6 +9,7 @@ pub mod churn;
 pub mod fill;
 pub mod flow;
 pub mod hash;
+mod order;
 pub mod paths;
 #[cfg(test)]
 mod tests;
