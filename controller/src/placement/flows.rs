@@ -185,14 +185,7 @@ pub fn replace(
     tolerance: f64,
 ) -> FlowPlan {
     let mut placer = Placer::new(network, demands);
-    for (flow, path) in old.iter().enumerate().take(demands.len()) {
-        if let Some(path) = path
-            && placer.is_valid(flow, path)
-        {
-            let path = placer.refreshed(flow, path);
-            placer.take(flow, path);
-        }
-    }
+    placer.keep(old);
     placer.greedy();
     placer.improve();
     let kept = placer.finish();
@@ -211,14 +204,7 @@ pub fn replace(
 #[must_use]
 pub fn on_paths(network: &Network, demands: &[Demand], paths: &[Option<Path>]) -> FlowPlan {
     let mut placer = Placer::new(network, demands);
-    for (flow, path) in paths.iter().enumerate().take(demands.len()) {
-        if let Some(path) = path
-            && placer.is_valid(flow, path)
-        {
-            let path = placer.refreshed(flow, path);
-            placer.take(flow, path);
-        }
-    }
+    placer.keep(paths);
     placer.finish()
 }
 

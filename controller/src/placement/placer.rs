@@ -296,6 +296,18 @@ impl<'a> Placer<'a> {
         )
     }
 
+    /// Gives flows the paths of an earlier plan that are still up.
+    pub(super) fn keep(&mut self, paths: &[Option<Path>]) {
+        for (flow, path) in paths.iter().enumerate().take(self.demands.len()) {
+            if let Some(path) = path
+                && self.is_valid(flow, path)
+            {
+                let path = self.refreshed(flow, path);
+                self.take(flow, path);
+            }
+        }
+    }
+
     /// Whether every link of `path` is up and every hop is one that the routes allow.
     pub(super) fn is_valid(&self, flow: usize, path: &Path) -> bool {
         let Demand { src, dst, .. } = self.demands[flow];
