@@ -45,6 +45,7 @@ pub(super) fn run(args: &IntWatchArgs) -> Result<(), Failure> {
         names: names(topology.as_ref()),
         socket,
         collector,
+        buffer: vec![0; DATAGRAM],
         begun: Instant::now(),
     }
     .run()
@@ -82,6 +83,7 @@ struct Watch<'a> {
     names: Names,
     socket: UdpSocket,
     collector: Collector,
+    buffer: Vec<u8>,
     begun: Instant,
 }
 
@@ -115,11 +117,10 @@ impl Watch<'_> {
 
     /// Takes one datagram, if there is one in time.
     fn receive(&mut self, within: Duration, news: &mut BTreeSet<Flow>) -> Result<(), Failure> {
-        let mut buffer = vec![0; DATAGRAM];
         self.socket
             .set_read_timeout(Some(within))
             .map_err(Failure::run)?;
-        let len = match self.socket.recv(&mut buffer) {
+        let len = match self.socket.recv(&mut self.buffer) {
             Ok(len) => len,
             Err(error)
                 if matches!(
@@ -132,7 +133,7 @@ impl Watch<'_> {
             Err(error) => return Err(Failure::run(error)),
         };
         let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        match self.collector.take(&buffer[..len], now) {
+        match self.collector.take(&self.buffer[..len], now) {
             Ok(seen) => {
                 let flows = seen.into_iter().map(|seen| seen.flow);
                 news.extend(flows.filter(|flow| self.filter.matches(flow)));
