@@ -1,6 +1,7 @@
 //! Match-action tables: entries and how they are found.
 
 mod align;
+mod arena;
 pub(crate) mod index;
 pub(crate) mod key;
 mod prefix;

@@ -8,6 +8,7 @@
 //! below a place hangs there as a leaf. So a lookup takes a few steps however
 //! many entries there are, and a write changes a node or two.
 
+use super::arena::Arena;
 use super::index::NONE;
 use super::store::Store;
 
@@ -189,16 +190,14 @@ type Place = Option<(u32, usize)>;
 /// The trie of one table.
 pub(crate) struct Prefixes {
     root: u32,
-    nodes: Vec<Node>,
-    free: Vec<u32>,
+    nodes: Arena<Node>,
 }
 
 impl Default for Prefixes {
     fn default() -> Self {
         Prefixes {
             root: NONE,
-            nodes: Vec::new(),
-            free: Vec::new(),
+            nodes: Arena::default(),
         }
     }
 }
@@ -213,7 +212,7 @@ impl Prefixes {
             if slot == NONE {
                 return None;
             }
-            let node = &self.nodes[(slot & !NODE) as usize];
+            let node = &self.nodes[slot & !NODE];
             let skipped = usize::from(node.skipped);
             if head(word(key, depth), skipped) != node.skip {
                 return best;
@@ -242,7 +241,7 @@ impl Prefixes {
             if slot == NONE {
                 return None;
             }
-            let node = &self.nodes[(slot & !NODE) as usize];
+            let node = &self.nodes[slot & !NODE];
             let skipped = usize::from(node.skipped);
             depth += skipped;
             if bits < 8 * depth || head(word(key, depth - skipped), skipped) != node.skip {
@@ -274,14 +273,14 @@ impl Prefixes {
                 return self.set_slot(place, node);
             }
             let number = slot & !NODE;
-            let node = &mut self.nodes[number as usize];
+            let node = &mut self.nodes[number];
             let skipped = usize::from(node.skipped);
             let differ = word(key, depth) ^ node.skip;
             let fits = (differ.leading_zeros() as usize / 8).min(length / 8 - depth);
             if fits < skipped {
                 let node = self.cut(number, fits);
                 self.set_slot(place, NODE | node);
-                return self.nodes[node as usize].add(entry, key, length, depth + fits);
+                return self.nodes[node].add(entry, key, length, depth + fits);
             }
             depth += skipped;
             let byte = byte(key, depth);
@@ -306,7 +305,7 @@ impl Prefixes {
                 break;
             }
             let number = slot & !NODE;
-            let Some(node) = self.nodes.get(number as usize).filter(|_| slot & NODE != 0) else {
+            let Some(node) = self.nodes.get(number).filter(|_| slot & NODE != 0) else {
                 return;
             };
             path.push((place, number));
@@ -338,28 +337,14 @@ impl Prefixes {
     fn slot(&self, place: Place) -> u32 {
         match place {
             None => self.root,
-            Some((node, at)) => self.nodes[node as usize].slots[at],
+            Some((node, at)) => self.nodes[node].slots[at],
         }
     }
 
     fn set_slot(&mut self, place: Place, slot: u32) {
         match place {
             None => self.root = slot,
-            Some((node, at)) => self.nodes[node as usize].slots[at] = slot,
-        }
-    }
-
-    /// A new node.
-    fn add_node(&mut self, node: Node) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.nodes[number as usize] = node;
-                number
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
-            }
+            Some((node, at)) => self.nodes[node].slots[at] = slot,
         }
     }
 
@@ -382,12 +367,12 @@ impl Prefixes {
             node.add(a, key, store.length(a).into(), depth);
             node.add(b, other, store.length(b).into(), depth);
         }
-        NODE | self.add_node(node)
+        NODE | self.nodes.add(node)
     }
 
     /// Puts a node above another that takes over its first skipped bytes.
     fn cut(&mut self, below: u32, bytes: usize) -> u32 {
-        let node = &mut self.nodes[below as usize];
+        let node = &mut self.nodes[below];
         let mut above = Node {
             skip: head(node.skip, bytes),
             skipped: bytes as u8,
@@ -400,11 +385,11 @@ impl Prefixes {
         };
         node.skipped -= bytes as u8 + 1;
         above.add_follower(own, NODE | below);
-        self.add_node(above)
+        self.nodes.add(above)
     }
 
     fn take_slot(&mut self, number: u32, at: usize) {
-        let node = &mut self.nodes[number as usize];
+        let node = &mut self.nodes[number];
         let ends = usize::from(node.ends.count);
         let (set, nth) = match at < ends {
             true => (&mut node.ends, at),
@@ -419,19 +404,19 @@ impl Prefixes {
     /// Does without a node that has only one thing left, where that can be;
     /// whether its place now holds an entry.
     fn shorten(&mut self, place: Place, number: u32) -> bool {
-        let node = &self.nodes[number as usize];
+        let node = &self.nodes[number];
         let [slot] = node.slots[..] else {
             return false;
         };
         if slot & NODE == 0 {
-            self.drop_node(number);
+            self.nodes.remove(number);
             self.set_slot(place, slot);
             return true;
         }
         let below = slot & !NODE;
         let (skip, skipped) = (node.skip, usize::from(node.skipped));
         let own = node.follows.select(0).unwrap_or(0);
-        let lower = &mut self.nodes[below as usize];
+        let lower = &mut self.nodes[below];
         let total = skipped + 1 + usize::from(lower.skipped);
         if total <= SKIP {
             let rest = match skipped + 1 {
@@ -440,14 +425,9 @@ impl Prefixes {
             };
             lower.skip = skip | u64::from(own) << (56 - 8 * skipped) | rest;
             lower.skipped = total as u8;
-            self.drop_node(number);
+            self.nodes.remove(number);
             self.set_slot(place, slot);
         }
         false
-    }
-
-    fn drop_node(&mut self, number: u32) {
-        self.nodes[number as usize] = Node::default();
-        self.free.push(number);
     }
 }

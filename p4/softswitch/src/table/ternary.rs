@@ -12,6 +12,7 @@
 
 use hashbrown::HashTable;
 
+use super::arena::Arena;
 use super::index::{NONE, hash_words};
 use super::key::EntryKey;
 use super::store::Store;
@@ -53,6 +54,16 @@ enum Node {
         /// No entry in the subtree has a higher priority.
         tops: [i32; 3],
     },
+}
+
+impl Default for Node {
+    /// A leaf without entries, and without room for any.
+    fn default() -> Self {
+        Node::Leaf {
+            entries: Vec::new(),
+            room: 0,
+        }
+    }
 }
 
 /// An entry with its priority. Of two entries of one priority, the one with
@@ -112,8 +123,7 @@ struct RangeField {
 pub(crate) struct Tree {
     ranges: Vec<RangeField>,
     words: usize,
-    nodes: Vec<Node>,
-    free: Vec<u32>,
+    nodes: Arena<Node>,
     root: u32,
     /// Entries by key, mask, ranges and priority.
     identities: HashTable<u32>,
@@ -145,8 +155,7 @@ impl Tree {
         Tree {
             ranges: ranges.collect(),
             words: def.key_words,
-            nodes: Vec::new(),
-            free: Vec::new(),
+            nodes: Arena::default(),
             root: NONE,
             identities: HashTable::new(),
             made_of: 0,
@@ -163,7 +172,7 @@ impl Tree {
 
     fn search(&self, store: &Store, key: &[u64], root: u32, best: &mut Ranked) {
         let mut at = root;
-        while let Some(node) = self.nodes.get(at as usize) {
+        while let Some(node) = self.nodes.get(at) {
             match node {
                 Node::Leaf { entries, .. } => {
                     for ranked in entries {
@@ -287,9 +296,9 @@ impl Tree {
         let mut depth = 0;
         let mut parent = None;
         let mut at = self.root;
-        while let Some(Node::Branch { question, .. }) = self.nodes.get(at as usize) {
+        while let Some(Node::Branch { question, .. }) = self.nodes.get(at) {
             let side = self.side(&{ *question }, store, entry);
-            let Some(Node::Branch { kids, tops, .. }) = self.nodes.get_mut(at as usize) else {
+            let Some(Node::Branch { kids, tops, .. }) = self.nodes.get_mut(at) else {
                 break;
             };
             tops[side] = tops[side].max(ranked.priority);
@@ -298,20 +307,20 @@ impl Tree {
             depth += 1;
         }
         if at == NONE {
-            let leaf = self.add_node(Node::Leaf {
+            let leaf = self.nodes.add(Node::Leaf {
                 entries: vec![ranked],
                 room: LEAF,
             });
             return self.set_kid(parent, leaf);
         }
-        let Node::Leaf { entries, room } = &mut self.nodes[at as usize] else {
+        let Node::Leaf { entries, room } = &mut self.nodes[at] else {
             return;
         };
         let place = entries.partition_point(|other| other.beats(&ranked));
         entries.insert(place, ranked);
         if entries.len() > *room {
             let entries = std::mem::take(entries);
-            self.nodes[at as usize] = self.grow(store, entries, depth);
+            self.nodes[at] = self.grow(store, entries, depth);
         }
     }
 
@@ -319,22 +328,9 @@ impl Tree {
         match parent {
             None => self.root = kid,
             Some((parent, side)) => {
-                if let Node::Branch { kids, .. } = &mut self.nodes[parent as usize] {
+                if let Node::Branch { kids, .. } = &mut self.nodes[parent] {
                     kids[side] = kid;
                 }
-            }
-        }
-    }
-
-    fn add_node(&mut self, node: Node) -> u32 {
-        match self.free.pop() {
-            Some(number) => {
-                self.nodes[number as usize] = node;
-                number
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
             }
         }
     }
@@ -349,9 +345,8 @@ impl Tree {
         entries.sort_unstable_by_key(|r| (std::cmp::Reverse(r.priority), r.entry));
         self.made_of = entries.len();
         self.nodes.clear();
-        self.free.clear();
         let root = self.grow(store, entries, 0);
-        self.root = self.add_node(root);
+        self.root = self.nodes.add(root);
     }
 
     /// A subtree of some entries, highest rank first.
@@ -373,7 +368,7 @@ impl Tree {
             true => NONE,
             false => {
                 let node = self.grow(store, part, depth + 1);
-                self.add_node(node)
+                self.nodes.add(node)
             }
         });
         Node::Branch {
@@ -442,12 +437,12 @@ impl Tree {
         }
         let mut path = Vec::new();
         let mut at = self.root;
-        while let Some(Node::Branch { question, kids, .. }) = self.nodes.get(at as usize) {
+        while let Some(Node::Branch { question, kids, .. }) = self.nodes.get(at) {
             let side = self.side(question, store, entry);
             path.push((at, side));
             at = kids[side];
         }
-        let Some(Node::Leaf { entries, .. }) = self.nodes.get_mut(at as usize) else {
+        let Some(Node::Leaf { entries, .. }) = self.nodes.get_mut(at) else {
             return;
         };
         let ranked = Ranked::new(store, entry);
@@ -456,7 +451,7 @@ impl Tree {
             entries.remove(place);
         }
         if entries.is_empty() {
-            self.drop_node(at);
+            self.nodes.remove(at);
             self.set_kid(path.last().copied(), NONE);
         }
         if self.identities.is_empty() {
@@ -470,15 +465,15 @@ impl Tree {
     /// Brings a branch up to date with a subtree that lost an entry; does
     /// without the branch if little is left.
     fn settle(&mut self, number: u32, side: usize, parent: Option<(u32, usize)>) {
-        let Node::Branch { kids, .. } = &self.nodes[number as usize] else {
+        let Node::Branch { kids, .. } = &self.nodes[number] else {
             return;
         };
         let kids = *kids;
         let top = self.top(kids[side]);
-        if let Node::Branch { tops, .. } = &mut self.nodes[number as usize] {
+        if let Node::Branch { tops, .. } = &mut self.nodes[number] {
             tops[side] = top;
         }
-        let lengths = kids.map(|kid| match self.nodes.get(kid as usize) {
+        let lengths = kids.map(|kid| match self.nodes.get(kid) {
             None => Some(0),
             Some(Node::Leaf { entries, .. }) => Some(entries.len()),
             Some(Node::Branch { .. }) => None,
@@ -489,17 +484,17 @@ impl Tree {
         }
         let mut entries = Vec::new();
         for kid in kids.into_iter().filter(|&kid| kid != NONE) {
-            if let Node::Leaf { entries: own, .. } = &self.nodes[kid as usize] {
+            if let Node::Leaf { entries: own, .. } = &self.nodes[kid] {
                 entries.extend_from_slice(own);
             }
-            self.drop_node(kid);
+            self.nodes.remove(kid);
         }
         if entries.is_empty() {
-            self.drop_node(number);
+            self.nodes.remove(number);
             return self.set_kid(parent, NONE);
         }
         entries.sort_unstable_by_key(|r| (std::cmp::Reverse(r.priority), r.entry));
-        self.nodes[number as usize] = Node::Leaf {
+        self.nodes[number] = Node::Leaf {
             entries,
             room: LEAF,
         };
@@ -507,18 +502,10 @@ impl Tree {
 
     /// The highest priority in a subtree.
     fn top(&self, node: u32) -> i32 {
-        match self.nodes.get(node as usize) {
+        match self.nodes.get(node) {
             None => i32::MIN,
             Some(Node::Leaf { entries, .. }) => entries.first().map_or(i32::MIN, |r| r.priority),
             Some(Node::Branch { tops, .. }) => tops.iter().copied().max().unwrap_or(i32::MIN),
         }
-    }
-
-    fn drop_node(&mut self, number: u32) {
-        self.nodes[number as usize] = Node::Leaf {
-            entries: Vec::new(),
-            room: 0,
-        };
-        self.free.push(number);
     }
 }
