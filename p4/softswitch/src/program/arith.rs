@@ -105,55 +105,37 @@ impl Emitter<'_> {
         self.limit(value, demand, cut.is_none())
     }
 
+    /// Of signed numbers, the quotient goes towards zero and the remainder has
+    /// the sign of the dividend; that quotient can need one bit more: the least
+    /// number by -1.
     fn division(&mut self, op: Binary, left: &Ex, right: &Ex) -> Result<Operand, LoadError> {
         let l = self.exact(left)?;
         let r = self.exact(right)?;
-        if l.signed || r.signed {
-            return self.signed_division(op, l, r);
-        }
-        let bits = if op == Binary::Div {
-            l.bits
-        } else {
-            l.bits.min(r.bits)
+        let signed = l.signed || r.signed;
+        let bits = match (op, signed) {
+            (Binary::Div, true) => l.signed_bits() + 1,
+            (_, true) => l.signed_bits(),
+            (Binary::Div, false) => l.bits,
+            (_, false) => l.bits.min(r.bits),
         };
-        let n = l.limbs().max(r.limbs());
+        let n = match signed {
+            true => limbs(bits.max(r.signed_bits())),
+            false => l.limbs().max(r.limbs()),
+        };
         let (a, b) = (self.words(l, n)?, self.words(r, n)?);
         if n == 1 {
-            return self.op(bits, false, |d| match op {
-                Binary::Div => Ins::DivU { d, a, b },
-                _ => Ins::RemU { d, a, b },
+            return self.op(bits, signed, |d| match (op, signed) {
+                (Binary::Div, false) => Ins::DivU { d, a, b },
+                (_, false) => Ins::RemU { d, a, b },
+                (Binary::Div, true) => Ins::DivS { d, a, b },
+                (_, true) => Ins::RemS { d, a, b },
             });
         }
-        let value = self.wide(64 * n as u32, false, |n, d| match op {
-            Binary::Div => Ins::WDivU { n, d, a, b },
-            _ => Ins::WRemU { n, d, a, b },
-        })?;
-        Ok(Operand { bits, ..value })
-    }
-
-    /// Quotient towards zero, remainder with the sign of the dividend. The
-    /// quotient can need one bit more: the least number by -1.
-    fn signed_division(
-        &mut self,
-        op: Binary,
-        l: Operand,
-        r: Operand,
-    ) -> Result<Operand, LoadError> {
-        let bits = match op {
-            Binary::Div => l.signed_bits() + 1,
-            _ => l.signed_bits(),
-        };
-        let n = limbs(bits.max(r.signed_bits()));
-        let (a, b) = (self.words(l, n)?, self.words(r, n)?);
-        if n == 1 {
-            return self.op(bits, true, |d| match op {
-                Binary::Div => Ins::DivS { d, a, b },
-                _ => Ins::RemS { d, a, b },
-            });
-        }
-        let value = self.wide(64 * n as u32, true, |n, d| match op {
-            Binary::Div => Ins::WDivS { n, d, a, b },
-            _ => Ins::WRemS { n, d, a, b },
+        let value = self.wide(64 * n as u32, signed, |n, d| match (op, signed) {
+            (Binary::Div, false) => Ins::WDivU { n, d, a, b },
+            (_, false) => Ins::WRemU { n, d, a, b },
+            (Binary::Div, true) => Ins::WDivS { n, d, a, b },
+            (_, true) => Ins::WRemS { n, d, a, b },
         })?;
         Ok(Operand { bits, ..value })
     }
