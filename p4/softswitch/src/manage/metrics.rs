@@ -141,8 +141,13 @@ impl Metrics {
 
     fn server_text(&self, text: &mut Text) {
         let stats = self.server.stats();
-        text.family("meridian_streams", "gauge", "Open P4Runtime streams.");
-        text.value("meridian_streams", &[], stats.streams as u64);
+        let streams = stats.streams as u64;
+        text.single(
+            "meridian_streams",
+            "gauge",
+            "Open P4Runtime streams.",
+            streams,
+        );
         for (name, help, value) in [
             (
                 "meridian_packet_ins_total",
@@ -165,8 +170,7 @@ impl Metrics {
                 stats.dropped,
             ),
         ] {
-            text.family(name, "counter", help);
-            text.value(name, &[], value);
+            text.single(name, "counter", help, value);
         }
         text.family(
             "meridian_rpcs_total",
@@ -264,8 +268,7 @@ fn drops_text(text: &mut Text, stats: &SwitchStats) {
             stats.sent,
         ),
     ] {
-        text.family(name, "counter", help);
-        text.value(name, &[], value);
+        text.single(name, "counter", help, value);
     }
     const DROPS: &str = "meridian_drops_total";
     text.family(DROPS, "counter", "Packets that did not leave, by reason.");
@@ -280,12 +283,12 @@ fn drops_text(text: &mut Text, stats: &SwitchStats) {
     ] {
         text.value(DROPS, &[("reason", reason)], value);
     }
-    text.family(
+    text.single(
         "meridian_digest_drops_total",
         "counter",
         "Digest messages dropped because too many waited.",
+        stats.digest_drops,
     );
-    text.value("meridian_digest_drops_total", &[], stats.digest_drops);
 }
 
 /// Text in the exposition format, version 0.0.4.
@@ -296,6 +299,12 @@ impl Text {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// A family of one value without labels.
+    fn single(&mut self, name: &str, kind: &str, help: &str, value: u64) {
+        self.family(name, kind, help);
+        self.value(name, &[], value);
     }
 
     fn value(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
