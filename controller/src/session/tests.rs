@@ -7,8 +7,7 @@ use crate::reconcile::{Action, Key, Match};
 use crate::routing::LinkSet;
 use crate::telemetry::Locality;
 use softswitch::server::{Server, ServerConfig};
-use softswitch::{Switch, SwitchConfig};
-use std::sync::Mutex;
+use softswitch::{SharedSwitch, Switch, SwitchConfig};
 use topology::{Clos, HostCounts, NicId, Tier, generate};
 
 fn small() -> Arc<Topology> {
@@ -29,7 +28,7 @@ fn server(device_id: u64) -> Server {
         ..SwitchConfig::default()
     };
     Server::new(
-        Arc::new(Mutex::new(Switch::new(config))),
+        SharedSwitch::new(Switch::new(config)),
         ServerConfig::default(),
     )
 }
@@ -316,10 +315,7 @@ async fn counters_tell_local_from_crossing_traffic() {
     let near = *la.nics.iter().find(|nic| **nic != from).unwrap();
     let far = *topology.las().last().unwrap().nics.first().unwrap();
     {
-        let mut switch = running.servers[port.switch.index()]
-            .switch()
-            .lock()
-            .unwrap();
+        let mut switch = running.servers[port.switch.index()].switch().lock();
         for to in [near, far, far] {
             switch.ingress(port.port, &udp(topology, from, to), 0);
         }
@@ -350,15 +346,11 @@ async fn arp_for_the_gateway_is_answered_through_the_switch() {
     request.extend([0; 6]);
     request.extend(topology[nic.la].gateway_v4.octets());
     let server = &running.servers[port.switch.index()];
-    server
-        .switch()
-        .lock()
-        .unwrap()
-        .ingress(port.port, &request, 0);
+    server.switch().lock().ingress(port.port, &request, 0);
     server.poll_cpu();
     let reply = tokio::time::timeout(Duration::from_secs(10), async {
         loop {
-            let packet = server.switch().lock().unwrap().dequeue(port.port, 0);
+            let packet = server.switch().lock().dequeue(port.port, 0);
             if let Some(packet) = packet {
                 return packet.bytes;
             }

@@ -8,8 +8,8 @@
 //! the memory is that of both.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use p4runtime::info::Index;
@@ -31,10 +31,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let entries: u32 = args.next().map_or(Ok(1_000_000), |a| a.parse())?;
     let batch: usize = args.next().map_or(Ok(1000), |a| a.parse())?;
 
-    let switch = Arc::new(Mutex::new(Switch::new(SwitchConfig {
+    let switch = SharedSwitch::new(Switch::new(SwitchConfig {
         device_id: DEVICE,
         ..SwitchConfig::default()
-    })));
+    }));
     let server = Server::new(switch.clone(), ServerConfig::default());
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = format!("http://{}", listener.local_addr()?);
@@ -224,7 +224,7 @@ impl Prober {
         std::thread::spawn(move || {
             while !end.load(Ordering::Relaxed) {
                 let asked = Instant::now();
-                drop(switch.lock().unwrap_or_else(PoisonError::into_inner));
+                drop(switch.lock());
                 worst.fetch_max(asked.elapsed().as_nanos() as u64, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_micros(500));
             }

@@ -44,9 +44,7 @@ mod value;
 pub use ids::*;
 pub use program::{LoadError, Program, UnknownName};
 pub use switch::{
-    NotARate, Packet, QueueCounts, QueueState, Rate, Switch, SwitchConfig, SwitchStats,
+    Exclusive, NotARate, Packet, QueueCounts, QueueState, Rate, SharedSwitch, Switch, SwitchConfig,
+    SwitchStats,
 };
 pub use value::Value;
-
-/// A switch shared between those who move packets and those who control it.
-pub type SharedSwitch = std::sync::Arc<std::sync::Mutex<Switch>>;

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use p4runtime::client::{Config, Session, Streams};
@@ -42,10 +41,10 @@ async fn next(index: &Index, streams: &mut Streams) -> (String, Vec<Vec<u8>>) {
 
 #[tokio::test]
 async fn every_place_and_the_last_of_two() {
-    let switch: SharedSwitch = Arc::new(Mutex::new(Switch::new(SwitchConfig {
+    let switch: SharedSwitch = SharedSwitch::new(Switch::new(SwitchConfig {
         device_id: 1,
         ..SwitchConfig::default()
-    })));
+    }));
     let server = Server::new(switch.clone(), ServerConfig::default());
     let index = Index::parse_text(INFO).unwrap();
     let program = PROGRAM.as_bytes().to_vec();
@@ -68,7 +67,7 @@ async fn every_place_and_the_last_of_two() {
         (4, "seen_t", vec![vec![4]]),
     ] {
         let packet = [what, 0, 0, 0, 0, 0, 0x50];
-        switch.lock().unwrap().ingress(7, &packet, 0);
+        switch.lock().ingress(7, &packet, 0);
         server.poll_cpu();
         let digest = next(&index, &mut streams).await;
         assert_eq!(digest, (name.to_owned(), fields), "{what}");

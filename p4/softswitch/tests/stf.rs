@@ -12,12 +12,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use softswitch::control::{ActionCall, CloneSession, EntryAction, MatchField, Replica, TableEntry};
 use softswitch::program::MatchKind;
 use softswitch::server::{Server, ServerConfig};
-use softswitch::{Program, Switch, SwitchConfig, TableId, Value};
+use softswitch::{Program, SharedSwitch, Switch, SwitchConfig, TableId, Value};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -87,7 +87,7 @@ fn packet_test(file: &Path) -> Result<()> {
 fn bind(info: &Path, json: Vec<u8>) -> Result<()> {
     let text = std::fs::read_to_string(info).map_err(|e| e.to_string())?;
     let index = p4runtime::info::Index::parse_text(&text).map_err(|e| e.to_string())?;
-    let switch = Arc::new(Mutex::new(Switch::new(SwitchConfig::default())));
+    let switch = SharedSwitch::new(Switch::new(SwitchConfig::default()));
     let server = Server::new(switch, ServerConfig::default());
     tokio::runtime::Builder::new_current_thread()
         .build()

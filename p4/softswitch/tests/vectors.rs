@@ -11,7 +11,7 @@ mod vectors;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use p4runtime::client::{Config, Session};
 use p4runtime::info::Index;
@@ -22,7 +22,7 @@ use vectors::{Packets, Step};
 
 /// Sends a packet in and collects what leaves, `now` in ns.
 fn through(switch: &SharedSwitch, port: u16, bytes: &[u8], now: u64) -> Packets {
-    let mut switch = switch.lock().unwrap();
+    let mut switch = switch.lock();
     let mut sent = Packets::new();
     switch.ingress(port, bytes, now);
     let mut ready = Vec::new();
@@ -44,12 +44,12 @@ async fn run(name: &str) {
         .join("tests/programs")
         .join(name);
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
-    let switch: SharedSwitch = Arc::new(Mutex::new(Switch::new(SwitchConfig {
+    let switch: SharedSwitch = SharedSwitch::new(Switch::new(SwitchConfig {
         device_id: 1,
         cpu_port: Some(510),
         queues: 8,
         ..SwitchConfig::default()
-    })));
+    }));
     let server = Server::new(switch.clone(), ServerConfig::default());
     let index = Index::parse_text(&read(&format!("{name}.p4info.txtpb"))).unwrap();
     let json = read(&format!("{name}.json")).into_bytes();

@@ -1,7 +1,6 @@
 //! Metrics in Prometheus' text format, over HTTP.
 
 use std::fmt::Write as _;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -115,7 +114,6 @@ impl Metrics {
     /// What the switch's lock is needed for.
     fn switch_state(&self) -> Snapshot {
         let switch = self.server.switch().lock();
-        let switch = switch.unwrap_or_else(PoisonError::into_inner);
         let queues = switch
             .used_ports()
             .flat_map(|port| {

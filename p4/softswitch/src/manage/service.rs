@@ -1,7 +1,6 @@
 //! The `meridian.switch.v1.SwitchControl` service.
 
 use std::collections::BTreeSet;
-use std::sync::{MutexGuard, PoisonError};
 
 use p4runtime::switch::v1::switch_control_server::{SwitchControl, SwitchControlServer};
 use p4runtime::switch::v1::{
@@ -13,7 +12,7 @@ use tonic::{Request, Response, Status};
 use crate::ids::Port;
 use crate::ports::{Ports, Waker};
 use crate::server::Server;
-use crate::switch::{Rate, Switch};
+use crate::switch::{Exclusive, Rate, Switch};
 
 /// Ports that a queue can be of.
 const PORT_MAX: u32 = 511;
@@ -44,9 +43,8 @@ impl SwitchControlService {
         SwitchControlServer::new(self)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Switch> {
-        let switch = self.server.switch().lock();
-        switch.unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Exclusive<'_> {
+        self.server.switch().lock()
     }
 
     /// Ports with an interface, and those whose queues have been used or set.

@@ -150,11 +150,7 @@ impl Forwarder {
         config: &ForwarderConfig,
         outlet: impl FnMut(&PortSpec) -> Result<Arc<Outlet>, OpenError>,
     ) -> Result<Self, OpenError> {
-        let cpu_port = {
-            let switch = server.switch().lock();
-            let switch = switch.unwrap_or_else(std::sync::PoisonError::into_inner);
-            switch.config().cpu_port
-        };
+        let cpu_port = server.switch().lock().config().cpu_port;
         check(specs, cpu_port)?;
         let outlets = specs.iter().map(outlet).collect::<Result<Arc<[_]>, _>>()?;
         let mut by_port = vec![None; 512];

@@ -16,7 +16,7 @@ use super::ring::{Ring, Shape};
 use super::wake::Waker;
 use crate::ids::Port;
 use crate::server::{Clock, Server};
-use crate::switch::Switch;
+use crate::switch::{Exclusive, Switch};
 
 /// Frames taken in while the switch is locked once.
 const BATCH: usize = 64;
@@ -47,11 +47,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Switch> {
-        self.server
-            .switch()
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub(super) fn lock(&self) -> Exclusive<'_> {
+        self.server.switch().lock()
     }
 }
 

@@ -13,7 +13,7 @@ use super::pipeline::Pipeline;
 use super::reconcile;
 use super::state::{State, Target, lock};
 use super::{Gate, Shared};
-use crate::switch::Switch;
+use crate::switch::{SharedSwitch, Switch};
 
 /// A pipeline that was saved and not committed yet. Reads and writes refer to it: they go to a
 /// switch of its own that gets no packets, whose state becomes the real one's on commit.
@@ -99,7 +99,7 @@ impl Shared {
 
     /// A switch like this one that gets no packets.
     fn scratch(&self, pipeline: &Arc<Pipeline>, cookie: Option<u64>) -> Target {
-        let mut switch = Switch::new(lock(&self.switch).config().clone());
+        let mut switch = Switch::new(self.switch.lock().config().clone());
         switch.install(pipeline.program.clone());
         let down = lock(&self.state).down.clone();
         let state = State {
@@ -109,7 +109,7 @@ impl Shared {
         Target {
             pipeline: pipeline.clone(),
             cookie,
-            switch: Arc::new(Mutex::new(switch)),
+            switch: SharedSwitch::new(switch),
             state: Arc::new(Mutex::new(state)),
         }
     }
@@ -154,7 +154,7 @@ impl Shared {
     /// packet.
     fn adopt(&self, trial: Target) {
         let target = self.live_target(trial.pipeline.clone(), trial.cookie);
-        let blank = Switch::new(lock(&self.switch).config().clone());
+        let blank = Switch::new(self.switch.lock().config().clone());
         let (state, switch) = {
             let (mut state, mut switch) = trial.lock();
             (

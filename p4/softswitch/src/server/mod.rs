@@ -243,7 +243,7 @@ impl Server {
     /// configuration.
     pub fn new(switch: SharedSwitch, config: ServerConfig) -> Self {
         let (device_id, cpu_port, drop_port) = {
-            let switch = lock(&switch);
+            let switch = switch.lock();
             let config = switch.config();
             (config.device_id, config.cpu_port, config.drop_port)
         };

@@ -29,7 +29,7 @@ impl Server {
         let shared = &*self.shared;
         let now = shared.now();
         let (packets, digests) = {
-            let mut switch = lock(&shared.switch);
+            let mut switch = shared.switch.lock();
             let mut packets = Vec::new();
             if let Some(port) = shared.cpu_port {
                 while let Some(packet) = switch.dequeue(port, now) {
@@ -62,7 +62,7 @@ impl Server {
                 .packet_ins
                 .fetch_add(packets.len() as u64, Ordering::Relaxed);
             let count = packets.len();
-            let mut switch = lock(&shared.switch);
+            let mut switch = shared.switch.lock();
             packets
                 .into_iter()
                 .for_each(|packet| switch.recycle(packet));
@@ -89,7 +89,7 @@ impl Server {
             return next;
         }
         while shared.send_idle(&target.pipeline, now) {}
-        let idle = lock(&shared.switch).next_idle();
+        let idle = shared.switch.lock().next_idle();
         // Not for every entry on its own.
         let idle = idle.map(|at| at.max(now.saturating_add(IDLE_PAUSE)));
         next.into_iter().chain(idle).min()
@@ -100,7 +100,7 @@ impl Server {
     pub fn set_port_up(&self, port: Port, up: bool) {
         let shared = &*self.shared;
         let mut state = lock(&shared.state);
-        let mut switch = lock(&shared.switch);
+        let mut switch = shared.switch.lock();
         switch.set_port_up(port, up);
         let changed = if up {
             state.down.remove(&port)
@@ -161,7 +161,7 @@ impl Shared {
     fn send_idle(&self, pipeline: &Pipeline, now: u64) -> bool {
         let mut by_table: BTreeMap<u32, Vec<v1::TableEntry>> = BTreeMap::new();
         let found = {
-            let mut switch = lock(&self.switch);
+            let mut switch = self.switch.lock();
             let found = switch.take_idle(now, IDLE_PAUSE, IDLE_BATCH);
             for (table, handle) in &found {
                 let id = pipeline.table_ids.get(table.index()).copied().flatten();

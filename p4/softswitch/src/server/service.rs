@@ -414,7 +414,7 @@ impl Shared {
             None if packet.metadata.is_empty() => packet.payload.clone(),
             None => return Err(Fault::invalid("the program has no packet_out metadata")),
         };
-        lock(&self.switch).ingress(port, &bytes, self.now());
+        self.switch.lock().ingress(port, &bytes, self.now());
         self.counts.packet_outs.fetch_add(1, Ordering::Relaxed);
         if let Some(notify) = &self.config.notify {
             notify();

@@ -9,10 +9,10 @@ use p4runtime::v1::{self, entity::Entity, packet_replication_engine_entry::Type 
 use super::digests::Digests;
 use super::entries::Notes;
 use super::pipeline::Pipeline;
-use crate::SharedSwitch;
 use crate::control::{CloneSession, Replica};
 use crate::ids::Port;
 use crate::switch::Switch;
+use crate::{Exclusive, SharedSwitch};
 
 /// Locks a mutex whose holders never leave it half-changed, so that a panic elsewhere does not
 /// take the switch down.
@@ -187,9 +187,9 @@ pub(crate) struct Target {
 
 impl Target {
     /// Locks the state, then the switch: always in this order.
-    pub(crate) fn lock(&self) -> (MutexGuard<'_, State>, MutexGuard<'_, Switch>) {
+    pub(crate) fn lock(&self) -> (MutexGuard<'_, State>, Exclusive<'_>) {
         let state = lock(&self.state);
-        let switch = lock(&self.switch);
+        let switch = self.switch.lock();
         (state, switch)
     }
 

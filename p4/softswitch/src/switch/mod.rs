@@ -2,6 +2,7 @@
 
 pub(crate) mod queue;
 mod rate;
+mod shared;
 mod traced;
 mod traffic;
 
@@ -17,6 +18,7 @@ use crate::state::State;
 use queue::Queues;
 pub use queue::{QueueCounts, QueueState};
 pub use rate::{NotARate, Rate};
+pub use shared::{Exclusive, SharedSwitch};
 
 /// How a switch is built.
 #[derive(Clone, Debug)]

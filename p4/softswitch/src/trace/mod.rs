@@ -222,7 +222,7 @@ impl Trace {
 }
 
 /// Takes traces as they are completed.
-pub type TraceSink = Box<dyn FnMut(Trace) + Send>;
+pub type TraceSink = Box<dyn FnMut(Trace) + Send + Sync>;
 
 impl Switch {
     /// From now on, tells `sink` every packet's way, in parts: each call of

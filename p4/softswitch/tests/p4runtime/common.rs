@@ -1,7 +1,7 @@
 //! A controller that says just what a test wants, to a switch in the same process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use p4runtime::config::v1::P4Info;
@@ -88,12 +88,12 @@ impl Bench {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut ServerConfig)) -> Self {
-        let switch = Arc::new(Mutex::new(Switch::new(SwitchConfig {
+        let switch = SharedSwitch::new(Switch::new(SwitchConfig {
             device_id: DEVICE,
             cpu_port: Some(CPU),
             queues: 8,
             ..SwitchConfig::default()
-        })));
+        }));
         let clock = Arc::new(TestClock::default());
         let mut config = ServerConfig {
             clock: clock.clone(),

@@ -221,7 +221,7 @@ async fn saved_configs_take_writes_and_commit_replays_them() {
     assert_eq!(one.tables(l2_all()).await.len(), 1);
     {
         // What runs is still the old one.
-        let switch = bench.switch.lock().unwrap();
+        let switch = bench.switch.lock();
         let table = switch.program().unwrap().table_id("Pipe.l2").unwrap();
         assert_eq!(switch.table_len(table).unwrap(), 1);
     }

@@ -25,7 +25,7 @@ async fn forward_until(bench: &Bench, until: impl Future<Output = ()>) -> (u64, 
         let (mut count, mut longest) = (0, Duration::ZERO);
         while stopped.try_recv().is_err() {
             let start = Instant::now();
-            let mut switch = switch.lock().unwrap();
+            let mut switch = switch.lock();
             switch.ingress(3, &frame(), 0);
             count += u64::from(switch.dequeue(1, 0).is_some());
             drop(switch);
@@ -111,7 +111,7 @@ async fn what_waits_for_a_client_is_bounded_in_bytes() {
     let mut large = frame();
     large.resize(4000, 0);
     for _ in 0..50 {
-        bench.switch.lock().unwrap().ingress(3, &large, 0);
+        bench.switch.lock().ingress(3, &large, 0);
         bench.server.poll_cpu();
     }
     let dropped = bench.server.stats().dropped;
@@ -120,7 +120,7 @@ async fn what_waits_for_a_client_is_bounded_in_bytes() {
     for _ in 0..50 - dropped {
         one.next().await.unwrap();
     }
-    bench.switch.lock().unwrap().ingress(3, &large, 0);
+    bench.switch.lock().ingress(3, &large, 0);
     bench.server.poll_cpu();
     one.next().await.unwrap();
     assert_eq!(bench.server.stats().dropped, dropped);

@@ -162,7 +162,7 @@ async fn default_entries_count_misses() {
     let mut ip = vec![0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 2, 8, 0, 0x45];
     ip.resize(60, 0);
     for _ in 0..3 {
-        bench.switch.lock().unwrap().ingress(3, &ip, 0);
+        bench.switch.lock().ingress(3, &ip, 0);
     }
     let asked = v1::TableEntry {
         meter_counter_data: Some(Default::default()),
@@ -238,7 +238,7 @@ async fn meters_count_by_colour() {
     };
     let zeros = Some(v1::MeterCounterData::default());
     let frame = [0; 64];
-    bench.switch.lock().unwrap().ingress(3, &frame, 0);
+    bench.switch.lock().ingress(3, &frame, 0);
     let count = |packet_count, byte_count| {
         Some(v1::CounterData {
             packet_count,
@@ -265,7 +265,7 @@ async fn meters_count_by_colour() {
         "resets the counts"
     );
     for _ in 0..3 {
-        bench.switch.lock().unwrap().ingress(3, &frame, 0);
+        bench.switch.lock().ingress(3, &frame, 0);
     }
     let after = counts(count(1, 64), count(1, 64), count(1, 64));
     assert_eq!(one.read(meter(None, zeros)).await, [meter(config, after)]);
@@ -341,7 +341,7 @@ async fn idle_entries_are_reported_again() {
     assert_eq!(since.unwrap().elapsed_ns, 100 * MS as i64);
     let mut frame = vec![0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0x12, 0x34];
     frame.push(0);
-    bench.switch.lock().unwrap().ingress(3, &frame, 140 * MS);
+    bench.switch.lock().ingress(3, &frame, 140 * MS);
     bench.clock.set(150 * MS);
     assert_eq!(bench.server.tick(), Some(190 * MS));
     one.quiet().await;
@@ -612,7 +612,7 @@ async fn saved_state_is_committed_whole() {
     assert_eq!(one.tables(l2(1, 1)).await.len(), 0, "the saved one is read");
     let goes_to = |mac| {
         let frame = [0, 0, 0, 0, 0, mac, 0, 0, 0, 0, 0, 9, 0x12, 0x34, 0];
-        let mut switch = bench.switch.lock().unwrap();
+        let mut switch = bench.switch.lock();
         switch.ingress(3, &frame, 0);
         let mut ready = Vec::new();
         switch.take_ready(&mut ready);

@@ -57,7 +57,7 @@ async fn packets_go_up_with_metadata() {
     backup.claim(claim("", None)).await;
     backup.arbitration().await;
     punt(&mut one).await;
-    bench.switch.lock().unwrap().ingress(3, &frame(1, 2), 10);
+    bench.switch.lock().ingress(3, &frame(1, 2), 10);
     assert_eq!(bench.server.poll_cpu(), 1);
     assert_eq!(bench.server.poll_cpu(), 0);
     match one.next().await.unwrap() {
@@ -94,7 +94,7 @@ async fn packets_go_down_and_wake() {
     .await;
     stream_error(&mut one).await;
     assert_eq!(woken.load(Ordering::SeqCst), 1);
-    let mut switch = bench.switch.lock().unwrap();
+    let mut switch = bench.switch.lock();
     let mut ready = Vec::new();
     switch.take_ready(&mut ready);
     assert_eq!(ready, [4]);
@@ -111,7 +111,7 @@ async fn messages_of_no_session_and_of_no_kind_are_reported() {
     assert_eq!(code, Code::PermissionDenied);
     assert!(matches!(details, Details::PacketOut(_)));
     let mut ready = Vec::new();
-    bench.switch.lock().unwrap().take_ready(&mut ready);
+    bench.switch.lock().take_ready(&mut ready);
     assert!(ready.is_empty(), "dropped");
     let nothing = v1::StreamMessageRequest { update: None };
     other.sender.send(nothing).await.unwrap();
@@ -166,7 +166,7 @@ async fn bad_stream_messages_are_reported() {
     };
     backup.send(Say::Packet(packet)).await;
     assert_eq!(stream_error(&mut backup).await.0, Code::PermissionDenied);
-    let stats = bench.switch.lock().unwrap().stats();
+    let stats = bench.switch.lock().stats();
     assert_eq!(stats.received, 0, "none of them got into the switch");
 }
 
@@ -193,7 +193,7 @@ async fn digests_are_listed_acknowledged_and_timed() {
     };
     one.insert(Entity::DigestEntry(entry)).await.unwrap();
     let learn = |src| {
-        bench.switch.lock().unwrap().ingress(2, &frame(9, src), 0);
+        bench.switch.lock().ingress(2, &frame(9, src), 0);
         bench.server.poll_cpu();
     };
     let list = async |one: &mut Controller| match one.next().await.unwrap() {
@@ -247,7 +247,7 @@ async fn idle_entries_are_reported() {
     one.insert(Entity::TableEntry(l2(2, 2))).await.unwrap();
     bench.clock.set(4000);
     bench.server.tick();
-    bench.switch.lock().unwrap().ingress(2, &frame(1, 2), 4000);
+    bench.switch.lock().ingress(2, &frame(1, 2), 4000);
     bench.clock.set(8000);
     bench.server.tick();
     one.quiet().await;
@@ -271,7 +271,7 @@ async fn a_client_that_does_not_read_stops_nothing() {
     punt(&mut one).await;
     let big = [frame(1, 2), vec![0; 1400]].concat();
     for n in 0..2000 {
-        bench.switch.lock().unwrap().ingress(3, &big, n);
+        bench.switch.lock().ingress(3, &big, n);
         assert_eq!(bench.server.poll_cpu(), 1);
         if n % 64 == 0 {
             tokio::task::yield_now().await;
@@ -332,7 +332,7 @@ async fn roles_get_what_their_config_says() {
     assert_eq!(refused.code(), tonic::Code::PermissionDenied);
     qos.send(Say::Packet(v1::PacketOut::default())).await;
     assert_eq!(stream_error(&mut qos).await.0, Code::PermissionDenied);
-    bench.switch.lock().unwrap().ingress(3, &frame(1, 2), 10);
+    bench.switch.lock().ingress(3, &frame(1, 2), 10);
     bench.server.poll_cpu();
     assert!(matches!(one.next().await.unwrap(), Update::Packet(_)));
     qos.quiet().await;
@@ -366,7 +366,7 @@ async fn backup_replicas_take_over_when_a_port_goes_down() {
     };
     one.insert(Entity::TableEntry(flood)).await.unwrap();
     let goes_to = || {
-        let mut switch = bench.switch.lock().unwrap();
+        let mut switch = bench.switch.lock();
         switch.ingress(2, &frame(3, 1), 0);
         let mut ready = Vec::new();
         switch.take_ready(&mut ready);
@@ -412,7 +412,7 @@ async fn backup_replicas_of_a_clone_session_take_over() {
     };
     one.insert(Entity::TableEntry(mirror)).await.unwrap();
     let goes_to = || {
-        let mut switch = bench.switch.lock().unwrap();
+        let mut switch = bench.switch.lock();
         switch.ingress(2, &frame(3, 1), 0);
         let mut ready = Vec::new();
         switch.take_ready(&mut ready);

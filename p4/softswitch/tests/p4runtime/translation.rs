@@ -116,9 +116,9 @@ async fn ports_of_32_bits() {
     let sent = loop {
         tokio::task::yield_now().await;
         let mut ports = Vec::new();
-        bench.switch.lock().unwrap().take_ready(&mut ports);
+        bench.switch.lock().take_ready(&mut ports);
         if let Some(port) = ports.first() {
-            break bench.switch.lock().unwrap().dequeue(*port, 0).unwrap();
+            break bench.switch.lock().dequeue(*port, 0).unwrap();
         }
     };
     assert_eq!((sent.port, sent.bytes), (9, vec![1; 20]));
@@ -145,7 +145,7 @@ async fn cpu_port_as_replica_index_and_watch() {
     let cpu = session(&[0xff, 0xff, 0xff, 0xfd]);
     assert_eq!(one.insert(cpu.clone()).await, Ok(()));
     assert_eq!(one.read(cpu.clone()).await, [cpu.clone()]);
-    let sessions = bench.switch.lock().unwrap().clone_sessions();
+    let sessions = bench.switch.lock().clone_sessions();
     assert_eq!(sessions[0].replicas[0].port, 510);
     assert_eq!(
         one.modify(session(&[0xff, 0xff, 0xff, 0xfa])).await,
@@ -199,7 +199,7 @@ async fn ports_as_strings() {
     assert_eq!(one.insert(table(punt)).await, Ok(()));
     let mut frame = vec![0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 3, 0x12, 0x34];
     frame.push(1);
-    bench.switch.lock().unwrap().ingress(3, &frame, 0);
+    bench.switch.lock().ingress(3, &frame, 0);
     bench.server.poll_cpu();
     match one.next().await.unwrap() {
         Update::Packet(packet) => assert_eq!(packet.metadata[0].value, b"3"),

@@ -1,7 +1,7 @@
 //! What fuzzing feeds: one function for each kind of bytes from outside. The
 //! fuzz targets under `fuzz/` and the seeded tests in `tests/fuzz.rs` share it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use p4runtime::v1::{self, p4_runtime_client::P4RuntimeClient, stream_message_request::Update};
 use prost::Message;
@@ -173,12 +173,12 @@ impl Controller {
             .enable_all()
             .build()
             .expect("a runtime");
-        let switch: SharedSwitch = Arc::new(Mutex::new(Switch::new(SwitchConfig {
+        let switch: SharedSwitch = SharedSwitch::new(Switch::new(SwitchConfig {
             device_id: DEVICE,
             cpu_port: Some(510),
             queues: 8,
             ..SwitchConfig::default()
-        })));
+        }));
         let (requests, receiver) = mpsc::channel(16);
         let info = p4runtime::info::Index::parse_text(p4info).expect("P4Info");
         let client = runtime.block_on(async {
@@ -262,7 +262,7 @@ impl Controller {
                 }
             }
         });
-        let mut switch = self.switch.lock().expect("nothing panicked with the lock");
+        let mut switch = self.switch.lock();
         packet_through(&mut switch, 1, &[0; 40], 0);
     }
 }

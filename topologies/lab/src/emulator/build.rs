@@ -1,9 +1,8 @@
 //! Switches, wires and NICs as a topology describes them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
 
-use softswitch::{Switch, SwitchConfig, SwitchStats};
+use softswitch::{SharedSwitch, Switch, SwitchConfig, SwitchStats};
 use topology::{End, LinkId, NicId, NicPortRef, PortRef, SwitchId, Topology};
 
 use super::nic::Nic;
@@ -60,7 +59,7 @@ pub(super) fn switch_node(
     });
     SwitchNode {
         name: spec.name.clone(),
-        core: Arc::new(Mutex::new(core)),
+        core: SharedSwitch::new(core),
         server: None,
         ports: Ports {
             switch: id,

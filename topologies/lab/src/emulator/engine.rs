@@ -5,7 +5,7 @@ use topology::{End, LinkId, NicPortRef, PortRef, SwitchId};
 use super::nic::{Action, Poll};
 use super::notice::{FlowId, Notice, PortEvent, RunId};
 use super::plane::{Event, WireIndex, downward, upward};
-use super::{Emulator, NicNode, lock};
+use super::{Emulator, NicNode};
 
 /// Frames other than RoCEv2 that a NIC keeps for the driver.
 const INBOX: usize = 1024;
@@ -43,7 +43,7 @@ impl Emulator {
     /// The controller may have sent packets while time stood still.
     pub(super) fn wake_switches(&mut self) {
         for node in &mut self.switches {
-            self.plane.pump(&mut lock(&node.core), &mut node.ports);
+            self.plane.pump(&mut node.core.lock(), &mut node.ports);
         }
     }
 
@@ -64,7 +64,7 @@ impl Emulator {
         match to {
             End::Switch(PortRef { switch, port }) => {
                 let node = &mut self.switches[switch.index()];
-                let mut core = lock(&node.core);
+                let mut core = node.core.lock();
                 core.ingress(port, &bytes, now);
                 self.plane.pump(&mut core, &mut node.ports);
                 drop(core);
@@ -89,7 +89,7 @@ impl Emulator {
         match from {
             End::Switch(PortRef { switch, port }) => {
                 let packet = softswitch::Packet { port, bytes };
-                lock(&self.switches[switch.index()].core).recycle(packet);
+                self.switches[switch.index()].core.lock().recycle(packet);
             }
             End::Nic(_) => self.plane.frames.give_back(bytes),
         }
@@ -100,7 +100,7 @@ impl Emulator {
         match self.plane.wires[wire as usize].from {
             End::Switch(PortRef { switch, port }) => {
                 let node = &mut self.switches[switch.index()];
-                let mut core = lock(&node.core);
+                let mut core = node.core.lock();
                 self.plane.transmit(wire, port, &mut core);
                 // Egress may have cloned packets to other ports.
                 self.plane.pump(&mut core, &mut node.ports);
@@ -247,7 +247,7 @@ impl Emulator {
         let node = &mut self.switches[switch.index()];
         match &node.server {
             Some(server) => server.set_port_up(port, up),
-            None => lock(&node.core).set_port_up(port, up),
+            None => node.core.lock().set_port_up(port, up),
         }
         self.plane.notices.push_back(Notice::Port(PortEvent {
             switch,

@@ -5,8 +5,8 @@
 
 use topology::SwitchId;
 
+use super::Emulator;
 use super::plane::Event;
-use super::{Emulator, lock};
 
 /// What is sent where, and how often.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Emulator {
         if !generator.running {
             return;
         }
-        let mut core = lock(&node.core);
+        let mut core = node.core.lock();
         core.ingress(self.config.cpu_port, &generator.packet, now);
         self.plane.pump(&mut core, &mut node.ports);
         drop(core);

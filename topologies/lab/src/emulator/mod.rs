@@ -49,10 +49,10 @@ pub use wire::WireStats;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use softswitch::server::Server;
-use softswitch::{SharedSwitch, Switch, SwitchStats};
+use softswitch::{SharedSwitch, SwitchStats};
 use topology::{LinkId, NicId, SwitchId, Topology};
 
 use nic::{Nic, QueuePairConfig, QueuePairIndex};
@@ -155,11 +155,6 @@ pub struct Emulator {
     free_messages: Vec<u32>,
 }
 
-/// Locks a switch. A panic elsewhere while it was locked does not make its state less usable for reading it out.
-fn lock(switch: &SharedSwitch) -> MutexGuard<'_, Switch> {
-    switch.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Emulator {
     /// Builds the fabric, with all links up, at time 0. The switches have no program yet: the controller installs it.
     #[must_use]
@@ -228,7 +223,7 @@ impl Emulator {
             return Vec::new();
         };
         let (now, port) = (self.now(), self.config.cpu_port);
-        let mut core = lock(&node.core);
+        let mut core = node.core.lock();
         let packets = std::iter::from_fn(|| core.dequeue(port, now));
         packets.map(|packet| packet.bytes).collect()
     }
@@ -384,7 +379,7 @@ impl Emulator {
             });
         let mut drops = Drops::default();
         for node in &self.switches {
-            drops.add_switch(&lock(&node.core).stats(), &node.before);
+            drops.add_switch(&node.core.lock().stats(), &node.before);
             drops.unconnected += node.ports.unconnected;
         }
         for wire in &self.plane.wires {
@@ -418,7 +413,7 @@ impl Emulator {
     pub fn reset_statistics(&mut self) {
         self.since = self.now();
         for node in &mut self.switches {
-            node.before = lock(&node.core).stats();
+            node.before = node.core.lock().stats();
             node.ports.unconnected = 0;
         }
         for wire in &mut self.plane.wires {

@@ -76,7 +76,7 @@ pub(crate) fn install(
     frame_bytes: u64,
 ) {
     for id in topology.switch_ids() {
-        let mut switch = emulator.switch(id).unwrap().lock().unwrap();
+        let mut switch = emulator.switch(id).unwrap().lock();
         switch.install(program.clone());
         let mut writer = Writer {
             switch: &mut switch,

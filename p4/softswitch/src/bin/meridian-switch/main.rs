@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use p4runtime::info::Index;
@@ -20,7 +20,7 @@ use softswitch::manage::metrics::Metrics;
 use softswitch::manage::{CountRpcs, RpcCounts, SwitchControlService};
 use softswitch::ports::{Forwarder, ForwarderConfig, Waker};
 use softswitch::server::{Clock, RealClock, Server, ServerConfig};
-use softswitch::{Program, Switch};
+use softswitch::{Program, SharedSwitch, Switch};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tonic::service::Routes;
@@ -124,7 +124,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
         &args.queue_rate,
         &args.port_rate,
     );
-    let switch = Arc::new(Mutex::new(switch));
+    let switch = SharedSwitch::new(switch);
     let waker: Arc<OnceLock<Waker>> = Arc::default();
     let notify = {
         let waker = waker.clone();
@@ -270,11 +270,7 @@ async fn load(server: &Server, json: &Path, p4info: Option<&Path>) -> Result<(),
     let program = read(json)?;
     let Some(path) = p4info else {
         let program = Program::load(&program).map_err(|e| format!("{}: {e}", json.display()))?;
-        let mut switch = server
-            .switch()
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        switch.install(Arc::new(program));
+        server.switch().lock().install(Arc::new(program));
         return Ok(());
     };
     let text = String::from_utf8(read(path)?).map_err(|_| {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
 use p4runtime::client::{Config, Error, Session};
@@ -212,9 +212,9 @@ async fn prepare(args: &Offline) -> Result<SharedSwitch, Failure> {
         let program =
             Program::load(&json).map_err(|e| format!("{}: {e}", args.program.display()))?;
         switch.install(Arc::new(program));
-        return Ok(Arc::new(Mutex::new(switch)));
+        return Ok(SharedSwitch::new(switch));
     }
-    let switch: SharedSwitch = Arc::new(Mutex::new(switch));
+    let switch: SharedSwitch = SharedSwitch::new(switch);
     let path = p4info_path(args)?;
     let index =
         Index::parse_text(&read_text(&path)?).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -298,7 +298,7 @@ fn refusal(path: &Path, error: &Error) -> Failure {
 
 /// Traces the command line's packets, then the files'.
 fn trace_all(args: &Offline, switch: &SharedSwitch) -> io::Result<()> {
-    let mut switch = switch.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut switch = switch.lock();
     let mut number = 0;
     let mut one = |now: u64, port: Port, bytes: &[u8]| {
         let (mut trace, _) = switch.trace(port, bytes, now).map_err(io::Error::other)?;

@@ -1,0 +1,34 @@
+//! A switch that several threads have.
+
+use std::sync::Arc;
+
+use parking_lot::{RwLock, RwLockWriteGuard};
+
+use super::Switch;
+
+/// A switch shared between those who move packets and those who control it. Clones are the same
+/// switch.
+#[derive(Clone, Debug)]
+pub struct SharedSwitch(Arc<RwLock<Switch>>);
+
+/// The switch, and nobody else has it until this is dropped.
+pub type Exclusive<'a> = RwLockWriteGuard<'a, Switch>;
+
+impl SharedSwitch {
+    /// Shares a switch.
+    pub fn new(switch: Switch) -> Self {
+        SharedSwitch(Arc::new(RwLock::new(switch)))
+    }
+
+    /// Waits until nobody else has the switch. Who waits gets it within about a millisecond
+    /// of others' use, however often they take it.
+    pub fn lock(&self) -> Exclusive<'_> {
+        self.0.write()
+    }
+}
+
+impl From<Switch> for SharedSwitch {
+    fn from(switch: Switch) -> Self {
+        SharedSwitch::new(switch)
+    }
+}
