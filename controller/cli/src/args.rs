@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::cmd::irregular::IrregularArgs;
+
 const AFTER_HELP: &str = "\
 Examples:
   meridian demo                               the whole chain on this machine, no root
@@ -286,10 +288,12 @@ pub(crate) struct ShowArgs {
 #[command(after_help = "\
 Examples:
   meridian topology generate topologies/demo.yaml
-  meridian topology generate --segments 2 --hosts 16 --rails 8 --spines 8 --speed 400G -o big.yaml")]
+  meridian topology generate --segments 2 --hosts 16 --rails 8 --spines 8 --speed 400G -o big.yaml
+  meridian topology generate --irregular --leaves 40 --leaf-hosts 2-8 --nics 8:90,4:10 \\
+      --spines 16 --dual-tor-share 25% --missing 3% --seed 7 -o odd.yaml")]
 pub(crate) struct GenerateArgs {
     /// A file with a `clos:` form; without it the options below describe the fabric.
-    #[arg(conflicts_with_all = ["name", "pods", "segments", "hosts", "rails", "spines", "cores", "speed", "dual_tor", "planes"])]
+    #[arg(conflicts_with_all = ["name", "pods", "segments", "hosts", "rails", "spines", "cores", "speed", "dual_tor", "planes", "irregular"])]
     pub(crate) file: Option<PathBuf>,
     /// The fabric's name.
     #[arg(long, default_value = "generated")]
@@ -321,6 +325,8 @@ pub(crate) struct GenerateArgs {
     /// With 2 (and --dual-tor), the two ports' leaves have spines and cores apart.
     #[arg(long, default_value_t = 1)]
     pub(crate) planes: u32,
+    #[command(flatten)]
+    pub(crate) irregular: IrregularArgs,
     /// Where to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -143,7 +143,11 @@ pub struct ClosError {
     pub help: String,
 }
 
-fn error(field: &'static str, message: impl Into<String>, help: impl Into<String>) -> ClosError {
+pub(crate) fn error(
+    field: &'static str,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> ClosError {
     ClosError {
         field,
         message: message.into(),

@@ -3,26 +3,10 @@
 use crate::builder::Builder;
 use crate::clos::{Clos, LeafPer, Plan};
 use crate::fault::Fault;
-use crate::ids::{BuildingId, End, HostId, NicPortRef, PodId, PortRef, SegmentId, SwitchId};
+use crate::free::Free;
+use crate::ids::{BuildingId, End, HostId, NicPortRef, PodId, SegmentId};
 use crate::model::Tier;
 use crate::parts::{NewHost, NewLa, NewNic, NewSwitch};
-
-/// A generated switch and the next port to plug a cable into.
-struct Free {
-    switch: SwitchId,
-    next: u16,
-}
-
-impl Free {
-    fn take(&mut self) -> PortRef {
-        let port = self.next;
-        self.next += 1;
-        PortRef {
-            switch: self.switch,
-            port,
-        }
-    }
-}
 
 /// A segment and the leaves of its access groups, each of one leaf or two.
 struct Block {
@@ -136,7 +120,7 @@ impl Work<'_> {
                 plane: (self.clos.planes > 1).then_some(tor as u8),
                 ..NewSwitch::new(format!("leaf-{name}{letter}"), Tier::Leaf)
             })?;
-            leaves.push(Free { switch, next: 1 });
+            leaves.push(Free::new(switch));
         }
         let switches = leaves.iter().map(|leaf| leaf.switch).collect();
         self.builder.add_la(NewLa {
@@ -198,7 +182,7 @@ impl Work<'_> {
                     tier,
                 )
             })?;
-            row.push(Free { switch, next: 1 });
+            row.push(Free::new(switch));
         }
         Ok(row)
     }

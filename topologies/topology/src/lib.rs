@@ -7,6 +7,7 @@
 //!   (bytes)          nodes with     typed, with    names to ids   │
 //!                    their places   their places                  v
 //!  numbers ───────> Clos ──> plan ──> clos_build ───────────> Builder ──> finish ──> Topology
+//!  distributions ─> Irregular ──> draw ──> irregular_build ───────^
 //!                                                                 ^      LA domains,    │
 //!  ibnetdiscover ─> import::raw ──> import::fabric ───────────────┘      addresses,     ├─> to_yaml
 //!   (text)          blocks          hosts, segments, findings            reachability   └─> show
@@ -15,6 +16,7 @@
 //! - [`Topology::load`], [`Topology::parse`]: a file to a fabric, or to a [`Report`] of all that is
 //!   wrong with it, each problem at its line and column with what to do about it.
 //! - [`generate`]: a [`Clos`], which is a handful of numbers, to a fabric.
+//! - [`generate_irregular`]: an [`Irregular`], which is a handful of distributions and a seed, to a fabric.
 //! - [`import::ibnetdiscover`]: what a running InfiniBand fabric says of itself to a fabric, with
 //!   findings about what is odd.
 //! - [`Builder`]: any other fabric, piece by piece. Every way leads through it, so that no topology
@@ -25,7 +27,7 @@
 //!   what was built.
 //! - [`show::Summary`]: counts, oversubscription and bisection for people and scripts.
 //!
-//! Nothing here does I/O but [`Topology::load`], and nothing is random: the same input gives the
+//! Nothing here does I/O but [`Topology::load`], and nothing but a seed is random: the same input gives the
 //! same ids, names, ports and addresses. How addresses follow from positions is part of the format
 //! and described in `docs/reference-topology.md`.
 //!
@@ -55,11 +57,15 @@ mod builder;
 mod clos;
 mod clos_build;
 mod connect;
+mod draw;
 mod fault;
 mod finish;
+mod free;
 mod ids;
 pub mod import;
 mod int_policy;
+mod irregular;
+mod irregular_build;
 mod model;
 mod naming;
 mod parts;
@@ -72,6 +78,7 @@ mod yaml;
 pub use addressing::{BadMac, MacAddr};
 pub use builder::{Builder, MAX_HOSTS, MAX_LINKS, MAX_NICS, MAX_SWITCHES};
 pub use clos::{Clos, ClosError, GenerateError, HostCounts, LeafPer, PerTier, Ratio, generate};
+pub use draw::{BadDraw, Draw};
 pub use fault::Fault;
 pub use ids::{
     BuildingId, End, HostId, LaId, LinkId, NicId, NicPortRef, Node, PodId, PortRef, ScaleUpId,
@@ -80,6 +87,7 @@ pub use ids::{
 pub use int_policy::{
     INT_INSTRUCTIONS, INT_STACK_WORDS, IntIndicator, IntPolicy, IntReports, IntWatch, int_words,
 };
+pub use irregular::{Irregular, Share, generate_irregular};
 pub use model::{
     Building, Host, La, Link, MAX_PORT, Neighbour, Nic, NicPort, Pod, Port, Segment, Switch, Tier,
     Topology,

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod demo;
 mod import;
 pub(crate) mod int;
+pub(crate) mod irregular;
 pub(crate) mod job;
 pub(crate) mod place;
 mod reach;

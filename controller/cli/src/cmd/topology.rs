@@ -21,10 +21,15 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
 fn generate_explicit(args: &GenerateArgs) -> Result<(), Failure> {
     let topology = match &args.file {
         Some(file) => input::topology(file)?,
+        None if args.irregular.irregular => super::irregular::fabric(args)?,
         None => {
             generate(&clos(args)?).map_err(|error| Failure::Input(format!("error: {error}")))?
         }
     };
+    let mut yaml = topology.to_yaml();
+    if args.irregular.irregular {
+        yaml.insert_str(0, &format!("# {}\n", super::irregular::command(args)));
+    }
     let Some(path) = &args.output else {
         if args.format == Format::Json {
             return Err(Failure::Input(
@@ -32,9 +37,9 @@ fn generate_explicit(args: &GenerateArgs) -> Result<(), Failure> {
                     .to_owned(),
             ));
         }
-        return output::write_all(&topology.to_yaml());
+        return output::write_all(&yaml);
     };
-    output::write_file(path, &topology.to_yaml())?;
+    output::write_file(path, &yaml)?;
     let generated = Generated {
         written: path.display().to_string(),
         summary: Summary::of(&topology),
@@ -51,9 +56,12 @@ struct Generated {
     summary: Summary,
 }
 
+pub(super) fn speed(option: &str, text: &str) -> Result<u64, Failure> {
+    parse_speed(text).map_err(|error| Failure::Input(format!("error: {option} {text}: {error}")))
+}
+
 fn clos(args: &GenerateArgs) -> Result<Clos, Failure> {
-    let speed = parse_speed(&args.speed)
-        .map_err(|error| Failure::Input(format!("error: --speed {}: {error}", args.speed)))?;
+    let speed = speed("--speed", &args.speed)?;
     Ok(Clos {
         name: args.name.clone(),
         segments: args.segments,
