@@ -70,6 +70,7 @@ fn churn(c: &mut Criterion) {
         jobs: 1000,
         discipline: Discipline::Reject,
         overstated: 1.5,
+        moves: 0.1,
     };
     for contender in [
         Contender::Policy(Policy::Meridian),

@@ -98,7 +98,9 @@ impl Inventory {
         self.rooms.get(room)
     }
 
-    fn room_index(&self, host: u32) -> Option<usize> {
+    /// Position of a host's room among the rooms.
+    #[must_use]
+    pub fn room_index(&self, host: u32) -> Option<usize> {
         self.room_of
             .get(host as usize)
             .copied()
@@ -255,8 +257,15 @@ impl Occupancy {
     /// What each room of `inventory` has to offer, rooms without a free host left out.
     #[must_use]
     pub fn spots<'a>(&self, inventory: &'a Inventory) -> Vec<Spot<'a>> {
-        let rooms = inventory.rooms.iter();
-        rooms.filter_map(|room| self.spot(room)).collect()
+        let mut spots = self.all_spots(inventory);
+        spots.retain(|spot| !spot.free.is_empty());
+        spots
+    }
+
+    /// The same of every room, by its number.
+    #[must_use]
+    pub(super) fn all_spots<'a>(&self, inventory: &'a Inventory) -> Vec<Spot<'a>> {
+        inventory.rooms.iter().map(|room| self.spot(room)).collect()
     }
 
     /// How much of `inventory` is taken.
@@ -273,7 +282,7 @@ impl Occupancy {
         usage
     }
 
-    fn spot<'a>(&self, room: &'a Room) -> Option<Spot<'a>> {
+    fn spot<'a>(&self, room: &'a Room) -> Spot<'a> {
         let (mut free, mut drained) = (Vec::new(), 0);
         let mut jobs: Vec<(u32, u32)> = Vec::new();
         for host in &room.hosts {
@@ -286,21 +295,19 @@ impl Occupancy {
                 },
             }
         }
-        if free.is_empty() {
-            return None;
-        }
         let piece = |(job, hosts)| Piece {
+            job,
             hosts,
             until: self.until.get(&job).copied(),
         };
         let mut pieces: Vec<Piece> = jobs.into_iter().map(piece).collect();
         pieces.sort_by(Piece::order);
-        Some(Spot {
+        Spot {
             room,
             free,
             size: room.hosts.len() - drained,
             pieces,
-        })
+        }
     }
 }
 
@@ -326,6 +333,8 @@ impl Usage {
 /// What a job that runs has of a room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
+    /// The job, by its number.
+    pub job: u32,
     /// Hosts.
     pub hosts: u32,
     /// When it will have ended at the latest, if it says so.

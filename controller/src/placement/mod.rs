@@ -36,10 +36,10 @@ pub use flows::{
 };
 pub use inventory::{Holder, Inventory, Occupancy, Piece, Room, Spot, TakeError, Usage};
 pub use job::{JobFlow, JobPlan, RingPlan, Share, Strategy, place_job, terminals};
-pub use outlook::{Outlook, Term, Times, Worth};
+pub use outlook::{Drops, Outlook, Term, Times, Worth};
 pub use policy::Policy;
 pub use ranks::{
     PlaceError, Site, choose, crossings, least_crossings, least_domains, ring_order, shuffle,
 };
-pub use search::{Costs, Found, Search};
+pub use search::{Costs, Found, MOVE_PRICE, Relocation, Resident, Search, best_relocation};
 pub use seats::{Seating, seat};

@@ -85,13 +85,11 @@ const fn term(scale: f64, exponent: f64, ahead: f64) -> Term {
     }
 }
 
-/// When things are: now, the time that the new job takes at most, and the unit in which time is counted.
+/// When things are: now, and the unit in which time is counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
     /// Now.
     pub now: f64,
-    /// How long the new job runs at most.
-    pub limit: f64,
     /// Mean time that running jobs have left.
     pub mean_left: f64,
 }
@@ -103,6 +101,14 @@ pub struct Worth {
     terms: Vec<(f64, Vec<f64>)>,
     whole: f64,
     times: Option<Times>,
+}
+
+/// What hosts of one spot are worth, term by term, if whoever takes them stays for ever.
+#[derive(Clone, Debug, Default)]
+pub struct Drops {
+    /// By term, then by hosts taken, from none to all that are free.
+    of: Vec<f64>,
+    free: usize,
 }
 
 impl Worth {
@@ -141,28 +147,35 @@ impl Worth {
         self.whole
     }
 
-    /// What is lost when a job takes `1..=most` hosts of a spot: position `t` is for `t` hosts.
+    /// What taking hosts of `spot` loses, before it is known for how long.
     #[must_use]
-    pub fn losses(&self, spot: &Spot<'_>, most: usize) -> Vec<f64> {
+    pub fn drops(&self, spot: &Spot<'_>) -> Drops {
         let free = spot.free.len();
-        let mut lost = vec![0.0; most.min(free) + 1];
-        for (ahead, worth) in &self.terms {
-            // Only if the new job has not left by then either does it make a difference.
-            let stays = match self.times {
-                Some(times) => 1.0 - gone(ahead * times.mean_left, times.limit),
-                None => (-ahead).exp(),
-            };
-            if stays <= 0.0 {
-                continue;
-            }
-            let chance = self.free_later(spot, *ahead);
-            for (took, lost) in lost.iter_mut().enumerate().skip(1) {
-                let drop = |(f, p): (usize, &f64)| p * (worth[f] - worth[f - took]);
-                let likely = chance.iter().enumerate().filter(|(_, p)| **p > 0.0);
-                *lost += stays * likely.map(drop).sum::<f64>();
+        let mut of = vec![0.0; self.terms.len() * (free + 1)];
+        if free > 0 {
+            for ((ahead, worth), of) in self.terms.iter().zip(of.chunks_mut(free + 1)) {
+                let chance = self.free_later(spot, *ahead);
+                for (took, drop) in of.iter_mut().enumerate().skip(1) {
+                    let likely = chance.iter().zip(worth).skip(took);
+                    *drop = likely
+                        .zip(worth)
+                        .map(|((p, before), after)| p * (before - after))
+                        .sum();
+                }
             }
         }
-        lost
+        Drops { of, free }
+    }
+
+    /// For each term, the probability that a job that takes at most `limit` is still there by then: only
+    /// so does it make a difference.
+    #[must_use]
+    pub fn stays(&self, limit: Option<f64>) -> Vec<f64> {
+        let stays = |(ahead, _): &(f64, Vec<f64>)| match (self.times, limit) {
+            (Some(times), Some(limit)) => 1.0 - gone(ahead * times.mean_left, limit),
+            _ => (-ahead).exp(),
+        };
+        self.terms.iter().map(stays).collect()
     }
 
     /// Distribution of the free hosts of a room some time ahead.
@@ -177,6 +190,21 @@ impl Worth {
             leave(&mut chance, piece.hosts as usize, gone);
         }
         chance
+    }
+}
+
+impl Drops {
+    /// What is lost when a job takes `1..=most` hosts: position `t` is for `t` hosts. `stays` is
+    /// [`Worth::stays`] of the job.
+    #[must_use]
+    pub fn losses(&self, stays: &[f64], most: usize) -> Vec<f64> {
+        let mut lost = vec![0.0; most.min(self.free) + 1];
+        for (stays, drops) in stays.iter().zip(self.of.chunks(self.free + 1)) {
+            for (lost, drop) in lost.iter_mut().zip(drops) {
+                *lost += stays * drop;
+            }
+        }
+        lost
     }
 }
 
@@ -232,7 +260,7 @@ mod tests {
         assert!(occupancy.take(1, &most).is_ok());
         let spots = occupancy.spots(&inventory);
         let worth = Worth::new(0.5, 8, None);
-        let loss = |at: usize| worth.losses(&spots[at], 1)[1];
+        let loss = |at: usize| worth.drops(&spots[at]).losses(&worth.stays(None), 1)[1];
         assert!(loss(1) < loss(0));
         assert!(loss(1) < loss(2), "the large room may be whole again");
     }
@@ -245,13 +273,15 @@ mod tests {
         assert!(occupancy.take_until(1, &hosts(0), Some(100.0)).is_ok());
         assert!(occupancy.take_until(2, &hosts(8), Some(1.0)).is_ok());
         let spots = occupancy.spots(&inventory);
-        let times = |limit: f64| Times {
+        let times = Times {
             now: 0.0,
-            limit,
             mean_left: 50.0,
         };
-        let loss =
-            |limit: f64, at: usize| Worth::new(0.5, 8, Some(times(limit))).losses(&spots[at], 2)[2];
+        let worth = Worth::new(0.5, 8, Some(times));
+        let loss = |limit: f64, at: usize| {
+            let drops = worth.drops(&spots[at]);
+            drops.losses(&worth.stays(Some(limit)), 2)[2]
+        };
         assert!(
             loss(60.0, 0) < loss(60.0, 1),
             "the second room would be whole soon"
@@ -267,7 +297,8 @@ mod tests {
         let inventory = Inventory::flat(&[8]);
         let occupancy = Occupancy::empty(8);
         let spots = occupancy.spots(&inventory);
-        let losses = Worth::new(0.8, 8, None).losses(&spots[0], 20);
+        let worth = Worth::new(0.8, 8, None);
+        let losses = worth.drops(&spots[0]).losses(&worth.stays(None), 20);
         assert_eq!(losses.len(), 9);
         assert!(losses.windows(2).all(|w| w[0] < w[1]));
     }

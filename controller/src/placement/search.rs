@@ -7,10 +7,16 @@
 //! groups that can. Rooms that look the same are not told apart.
 
 use super::baseline::Levels;
-use super::inventory::{Inventory, Occupancy, Piece, Spot};
-use super::outlook::{Times, Worth};
+use super::inventory::{Inventory, Occupancy, Spot};
+use super::outlook::{Drops, Times, Worth};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::cell::OnceCell;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+
+mod relocate;
+
+pub use relocate::{MOVE_PRICE, Relocation, Resident, best_relocation};
 
 /// What a crossing costs beyond the leaf, by the outermost border that it crosses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +48,7 @@ impl Default for Costs {
 pub struct Found {
     /// Hosts in rank order: room after room, rooms of one group next to each other.
     pub hosts: Vec<u32>,
-    /// Rooms used and hosts taken from each: positions in the spots that were searched.
+    /// Rooms used, by their number, and hosts taken from each.
     pub take: Vec<(usize, usize)>,
     /// Crossings of a ring that leave LA domains, segments, pods and buildings.
     pub crossings: [usize; 4],
@@ -56,6 +62,8 @@ const MOST_STEPS: usize = 300_000_000;
 /// A search for a place on one state of the fabric.
 #[derive(Debug)]
 pub struct Search<'a> {
+    inventory: &'a Inventory,
+    /// What each room has, by its number.
     spots: Vec<Spot<'a>>,
     /// Most hosts of a room.
     largest: usize,
@@ -64,65 +72,114 @@ pub struct Search<'a> {
     idle: bool,
     costs: Costs,
     levels: Levels,
-    now: f64,
-    mean_left: Option<f64>,
+    times: Option<Times>,
+    /// What hosts are worth to jobs that say when they end, once it was asked for.
+    told: OnceCell<Prices>,
+    /// And to those that don't.
+    blind: OnceCell<Prices>,
+}
+
+/// What the hosts of all spots are worth.
+#[derive(Debug)]
+struct Prices {
+    worth: Worth,
+    drops: Vec<Drops>,
+}
+
+/// What a place is searched for.
+struct Ask {
+    wanted: usize,
+    /// By spot, what is lost with the hosts taken there.
+    losses: Vec<Vec<f64>>,
+    /// Cost of one room more.
+    per_room: f64,
+    /// What one crossing counts: a ring of few hosts carries less over each.
+    sends: f64,
+    /// Gain of being in one room beyond the crossings saved.
+    whole: f64,
 }
 
 impl<'a> Search<'a> {
     /// Prepares for searching `inventory` with what `occupancy` leaves free at time `now`.
     #[must_use]
     pub fn new(inventory: &'a Inventory, occupancy: &Occupancy, costs: Costs, now: f64) -> Self {
-        let spots = occupancy.spots(inventory);
+        let spots = occupancy.all_spots(inventory);
         let usage = occupancy.usage(inventory);
         let largest = inventory.rooms().iter().map(|r| r.hosts.len()).max();
+        let times = |mean_left| Times { now, mean_left };
         Self {
+            inventory,
             largest: largest.unwrap_or(0),
             occupied: usage.occupied(),
             idle: usage.taken == 0,
             costs,
             levels: Levels::new(&spots),
             spots,
-            now,
-            mean_left: occupancy.mean_left(now),
+            times: occupancy.mean_left(now).map(times),
+            told: OnceCell::new(),
+            blind: OnceCell::new(),
         }
-    }
-
-    /// The spots that are searched.
-    #[must_use]
-    pub fn spots(&self) -> &[Spot<'a>] {
-        &self.spots
     }
 
     /// The best place for a job of `wanted` hosts that runs for at most `limit`, if it says so; `None` if
     /// there are not as many.
     #[must_use]
     pub fn place(&self, wanted: usize, limit: Option<f64>) -> Option<Found> {
-        if wanted == 0 {
+        self.best(&self.ask(wanted, limit))
+    }
+
+    fn prices(&self, limit: Option<f64>) -> &Prices {
+        let times = limit.and(self.times);
+        let cell = if times.is_some() {
+            &self.told
+        } else {
+            &self.blind
+        };
+        cell.get_or_init(|| {
+            let worth = Worth::new(self.occupied, self.largest, times);
+            let drops = self.spots.iter().map(|spot| worth.drops(spot)).collect();
+            Prices { worth, drops }
+        })
+    }
+
+    fn ask(&self, wanted: usize, limit: Option<f64>) -> Ask {
+        let Prices { worth, drops } = self.prices(limit);
+        let stays = worth.stays(limit);
+        let sends = (wanted.saturating_sub(1)) as f64 / wanted.max(1) as f64;
+        Ask {
+            wanted,
+            losses: drops.iter().map(|d| d.losses(&stays, wanted)).collect(),
+            // On an idle fabric nothing is weighed against the rooms.
+            per_room: sends * self.costs.la * if self.idle { 1e6 } else { 1.0 },
+            sends,
+            whole: if wanted > 1 { worth.whole() } else { 0.0 },
+        }
+    }
+
+    fn best(&self, ask: &Ask) -> Option<Found> {
+        if ask.wanted == 0 {
             return None;
         }
-        let times = limit.zip(self.mean_left).map(|(limit, mean_left)| Times {
-            now: self.now,
-            limit,
-            mean_left,
-        });
-        let worth = Worth::new(self.occupied, self.largest, times);
-        let losses = self.spots.iter().map(|spot| worth.losses(spot, wanted));
-        let losses: Vec<Vec<f64>> = losses.collect();
-        let best = self
-            .scopes(wanted)
+        // One host has no crossings: the room where it costs least is the answer.
+        let scopes = if ask.wanted > 1 {
+            self.scopes(ask.wanted)
+        } else {
+            Vec::new()
+        };
+        scopes
             .iter()
-            .filter_map(|scope| self.fill(scope, wanted, &losses))
-            .chain(self.single(wanted, &losses))
-            .map(|take| self.judge(take, wanted, &losses, worth.whole()))
-            .min_by(|a, b| self.cost(a, wanted).total_cmp(&self.cost(b, wanted)))?;
-        Some(best)
+            .filter_map(|scope| self.fill(scope, ask))
+            .chain(self.single(ask))
+            .map(|take| self.judge(take, ask))
+            .min_by(|a, b| self.cost(a, ask).total_cmp(&self.cost(b, ask)))
     }
 
     /// The room that can hold the whole job at the least loss.
-    fn single(&self, wanted: usize, losses: &[Vec<f64>]) -> Option<Vec<(usize, usize)>> {
-        let fits = (0..self.spots.len()).filter(|s| self.spots[*s].free.len() >= wanted);
-        let best = fits.min_by(|a, b| losses[*a][wanted].total_cmp(&losses[*b][wanted]))?;
-        Some(vec![(best, wanted)])
+    fn single(&self, ask: &Ask) -> Option<Vec<(usize, usize)>> {
+        let fits = (0..self.spots.len()).filter(|s| self.spots[*s].free.len() >= ask.wanted);
+        let lost = |spot: &usize| ask.losses[*spot][ask.wanted];
+        let best = fits.min_by(|a, b| lost(a).total_cmp(&lost(b)))?;
+        Some(vec![(best, ask.wanted)])
     }
 
     /// Sets of spots to search, each with enough free hosts: every group that has them, and at each level
@@ -162,46 +219,28 @@ impl<'a> Search<'a> {
         scopes
     }
 
-    /// Least cost of `wanted` hosts from the spots of `scope`, each spot used costing one crossing.
-    fn fill(
-        &self,
-        scope: &[usize],
-        wanted: usize,
-        losses: &[Vec<f64>],
-    ) -> Option<Vec<(usize, usize)>> {
-        let items = self.distinct(scope, wanted);
-        let steps = items
-            .iter()
-            .map(|s| self.spots[*s].free.len().min(wanted))
-            .sum::<usize>();
+    /// Least cost of the hosts wanted from the spots of `scope`, each spot used costing one crossing.
+    fn fill(&self, scope: &[usize], ask: &Ask) -> Option<Vec<(usize, usize)>> {
+        let wanted = ask.wanted;
+        let items = self.distinct(scope, ask);
+        let most = |spot: &usize| self.spots[*spot].free.len().min(wanted);
+        let steps = items.iter().map(most).sum::<usize>();
         if steps.saturating_mul(wanted) > MOST_STEPS {
             return Some(self.largest_first(scope, wanted));
         }
-        let per_room = self.per_room(wanted);
         let mut cost = vec![f64::INFINITY; wanted + 1];
         cost[0] = 0.0;
-        let mut took: Vec<Vec<u32>> = Vec::with_capacity(items.len());
-        for spot in &items {
-            let losses = &losses[*spot];
-            let mut choice = vec![0u32; wanted + 1];
-            for hosts in (1..=wanted).rev() {
-                let (mut least, mut best) = (cost[hosts], 0);
-                for (some, lost) in losses.iter().enumerate().take(hosts + 1).skip(1) {
-                    let with = cost[hosts - some] + per_room + lost;
-                    if with < least - 1e-9 {
-                        (least, best) = (with, some);
-                    }
-                }
-                cost[hosts] = least;
-                choice[hosts] = u32::try_from(best).unwrap_or(u32::MAX);
-            }
-            took.push(choice);
+        let mut choices = vec![0u32; items.len() * (wanted + 1)];
+        let mut reach = 0;
+        for (spot, choice) in items.iter().zip(choices.chunks_mut(wanted + 1)) {
+            reach = wanted.min(reach + most(spot));
+            better(&mut cost, choice, &ask.losses[*spot], ask.per_room, reach);
         }
         if cost[wanted].is_infinite() {
             return None;
         }
         let (mut left, mut take) = (wanted, Vec::new());
-        for (spot, choice) in items.iter().zip(&took).rev() {
+        for (spot, choice) in items.iter().zip(choices.chunks(wanted + 1)).rev() {
             let some = choice[left] as usize;
             if some > 0 {
                 take.push((*spot, some));
@@ -211,21 +250,21 @@ impl<'a> Search<'a> {
         Some(take)
     }
 
-    /// Of spots that look the same, as many as the job could use.
-    fn distinct(&self, scope: &[usize], wanted: usize) -> Vec<usize> {
-        let mut seen: BTreeMap<_, usize> = BTreeMap::new();
+    /// Spots with a free host; of those that look the same, as many as the job could use.
+    fn distinct(&self, scope: &[usize], ask: &Ask) -> Vec<usize> {
+        let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
+        let one_level = self.levels.leaf_level() == 1;
         let mut items = Vec::new();
-        for at in scope {
-            let spot = &self.spots[*at];
-            let mut groups = spot.room.groups;
-            if self.levels.leaf_level() == 1 {
-                groups = [0; 3];
+        for at in scope.iter().filter(|s| !self.spots[**s].free.is_empty()) {
+            let mut key = FxHasher::default();
+            if !one_level {
+                let groups = self.spots[*at].room.groups;
+                groups.iter().for_each(|group| key.write_u32(*group));
             }
-            let end = |p: &Piece| (p.hosts, p.until.map_or(u64::MAX, f64::to_bits));
-            let pieces: Vec<_> = spot.pieces.iter().map(end).collect();
-            let key = (spot.free.len(), spot.size, pieces, groups);
-            let count = seen.entry(key).or_default();
-            if *count < wanted.div_ceil(spot.free.len()) {
+            let losses = &ask.losses[*at];
+            losses.iter().for_each(|lost| key.write_u64(lost.to_bits()));
+            let count = seen.entry(key.finish()).or_default();
+            if *count < ask.wanted.div_ceil(losses.len() - 1) {
                 *count += 1;
                 items.push(*at);
             }
@@ -239,6 +278,9 @@ impl<'a> Search<'a> {
         let (mut left, mut take) = (wanted, Vec::new());
         for (at, spot) in order.iter().enumerate() {
             let free = self.spots[*spot].free.len();
+            if left == 0 {
+                break;
+            }
             if free >= left {
                 let fits = order[at..]
                     .iter()
@@ -253,31 +295,15 @@ impl<'a> Search<'a> {
         take
     }
 
-    /// Cost of one room more. On an idle fabric nothing is weighed against it.
-    fn per_room(&self, wanted: usize) -> f64 {
-        let sends = (wanted.saturating_sub(1)) as f64 / wanted.max(1) as f64;
-        sends * self.costs.la * if self.idle { 1e6 } else { 1.0 }
-    }
-
-    fn judge(
-        &self,
-        mut take: Vec<(usize, usize)>,
-        wanted: usize,
-        losses: &[Vec<f64>],
-        whole: f64,
-    ) -> Found {
+    fn judge(&self, mut take: Vec<(usize, usize)>, ask: &Ask) -> Found {
         take.sort_by_key(|(s, _)| {
             (
                 self.spots[*s].room.groups,
                 self.spots[*s].free.first().copied(),
             )
         });
-        let lost: f64 = take.iter().map(|(s, hosts)| losses[*s][*hosts]).sum();
-        let whole = if take.len() == 1 && wanted > 1 {
-            whole
-        } else {
-            0.0
-        };
+        let lost = take.iter().map(|(s, hosts)| ask.losses[*s][*hosts]);
+        let lost = lost.sum::<f64>() - if take.len() == 1 { ask.whole } else { 0.0 };
         let borders = |depth: usize| {
             let groups: Vec<&[u32]> = take
                 .iter()
@@ -296,17 +322,35 @@ impl<'a> Search<'a> {
         Found {
             hosts: take.iter().flat_map(hosts).collect(),
             crossings: [rooms, borders(3), borders(2), borders(1)],
-            lost: lost - whole,
+            lost,
             take,
         }
     }
 
-    fn cost(&self, found: &Found, wanted: usize) -> f64 {
+    fn cost(&self, found: &Found, ask: &Ask) -> f64 {
         let [rooms, segments, pods, buildings] = found.crossings.map(|c| c as f64);
-        let sends = (wanted.saturating_sub(1)) as f64 / wanted.max(1) as f64;
         let outer =
             self.costs.segment * segments + self.costs.pod * pods + self.costs.building * buildings;
-        rooms * self.per_room(wanted) + outer * sends + found.lost
+        rooms * ask.per_room + outer * ask.sends + found.lost
+    }
+}
+
+/// Lets the knapsack take hosts of one spot more: `cost[h]` is the least for `h` hosts, and `choice[h]` gets
+/// the hosts that come from this spot. With it, `reach` hosts can be had at most.
+fn better(cost: &mut [f64], choice: &mut [u32], losses: &[f64], per_room: f64, reach: usize) {
+    for hosts in (1..=reach).rev() {
+        let (mut least, mut best) = (cost[hosts], 0);
+        let before = cost[hosts.saturating_sub(losses.len() - 1)..hosts]
+            .iter()
+            .rev();
+        for (some, (lost, before)) in losses.iter().skip(1).zip(before).enumerate() {
+            let with = before + per_room + lost;
+            if with < least - 1e-9 {
+                (least, best) = (with, some + 1);
+            }
+        }
+        cost[hosts] = least;
+        choice[hosts] = u32::try_from(best).unwrap_or(u32::MAX);
     }
 }
 

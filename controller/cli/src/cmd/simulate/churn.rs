@@ -4,7 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use controller::placement::Inventory;
-use controller::simulate::churn::{Contender, Outcome, Setup, run as simulate};
+use controller::simulate::churn::{
+    Conditions, Contender, Outcome, Setup, conditions, run as simulate,
+};
 use serde::Serialize;
 
 use super::churn_args::ChurnArgs;
@@ -27,6 +29,8 @@ pub(crate) struct ChurnReport {
     pub(crate) jobs: usize,
     pub(crate) seeds: Vec<u64>,
     pub(crate) overstated: f64,
+    /// Hosts that `meridian-defrag` may move to, for each host that a job starts on.
+    pub(crate) moves: f64,
     pub(crate) loads: Vec<LoadReport>,
 }
 
@@ -38,10 +42,15 @@ pub(crate) struct LoadReport {
     pub(crate) occupied: Spread,
     /// Jobs that were turned away, as a share of those that arrived.
     pub(crate) rejected: f64,
+    /// Time that jobs waited over the time that they ran, weighted by hosts. Alike for all policies.
+    pub(crate) waited: Spread,
     /// The same jobs' ring share on an empty fabric.
     pub(crate) floor: Spread,
-    /// No placement of the jobs that run together has a smaller share, even if running jobs could move.
+    /// No placement of the jobs that run together has a smaller ring share, even if running jobs could move
+    /// at any time.
     pub(crate) packing: Spread,
+    /// The same for two-level or tree orders.
+    pub(crate) packing_tree: Spread,
     pub(crate) policies: Vec<PolicyReport>,
 }
 
@@ -55,12 +64,24 @@ pub(crate) struct PolicyReport {
     pub(crate) tree: Spread,
     /// Ring share that the hosts free at each start would have allowed.
     pub(crate) bound: Spread,
+    /// What holds for all policies of this load, again beside each.
+    pub(crate) floor: f64,
+    pub(crate) packing: f64,
+    pub(crate) waited: f64,
+    /// Hosts that running jobs were moved to, for each host that a job started on.
+    pub(crate) moved: Spread,
+    /// Moves, for each job that started.
+    pub(crate) moves: Spread,
     /// Mean ring share over that of Slurm's rule.
     pub(crate) over_slurm: Option<f64>,
     /// Mean ring share minus the floor, in percentage points.
     pub(crate) above_floor_points: f64,
     /// Mean ring share over the floor.
     pub(crate) over_floor: f64,
+    /// Mean ring share over what no placement is below.
+    pub(crate) over_packing: f64,
+    /// Mean two-level share over the rings' floor.
+    pub(crate) tree_over_floor: f64,
 }
 
 /// A figure over the seeds.
@@ -117,12 +138,24 @@ pub(crate) fn run(args: &ChurnArgs) -> Result<(), Failure> {
     let seeds: Vec<u64> = (0..u64::from(args.seeds))
         .map(|i| args.seed.wrapping_add(i))
         .collect();
-    let outcomes = simulate_all(&inventory, &cases, &contenders, &seeds, args.format)?;
+    let progress = Progress::new(args.format == Format::Json);
+    let stopped = stop_on_signal()?;
+    let common: Vec<(&Setup, u64)> = cases
+        .iter()
+        .flat_map(|setup| seeds.iter().map(move |seed| (setup, *seed)))
+        .collect();
+    progress.stage(format!("bounds of {} runs", common.len()));
+    let common = in_parallel(&common, |(setup, seed)| {
+        let stop = stopped.load(Ordering::Relaxed);
+        (!stop).then(|| conditions(&inventory, setup, *seed))
+    })?;
+    let outcomes = simulate_all(&inventory, &cases, &contenders, &seeds, &progress, stopped)?;
+    progress.finish();
     let per_load = contenders.len() * seeds.len();
     let loads = cases
         .iter()
-        .zip(outcomes.chunks(per_load))
-        .map(|(setup, outcomes)| load_report(setup, &contenders, outcomes))
+        .zip(outcomes.chunks(per_load).zip(common.chunks(seeds.len())))
+        .map(|(setup, (outcomes, common))| load_report(setup, &contenders, outcomes, common))
         .collect();
     let report = ChurnReport {
         topology: topology.name().to_owned(),
@@ -134,6 +167,7 @@ pub(crate) fn run(args: &ChurnArgs) -> Result<(), Failure> {
         jobs: args.jobs as usize,
         seeds,
         overstated: args.overstated,
+        moves: args.moves,
         loads,
     };
     if let Some(path) = &args.plot {
@@ -142,13 +176,14 @@ pub(crate) fn run(args: &ChurnArgs) -> Result<(), Failure> {
     output::print(args.format, &report, churn_table::text)
 }
 
-/// All runs, by load, contender and seed, on as many threads as there are cores.
+/// All runs, by load, contender and seed.
 fn simulate_all(
     inventory: &Inventory,
     setups: &[Setup],
     contenders: &[Contender],
     seeds: &[u64],
-    format: Format,
+    progress: &Progress,
+    stopped: &AtomicBool,
 ) -> Result<Vec<Outcome>, Failure> {
     let mut runs = Vec::new();
     for setup in setups {
@@ -156,47 +191,48 @@ fn simulate_all(
             runs.extend(seeds.iter().map(|seed| (setup, *contender, *seed)));
         }
     }
-    let progress = Progress::new(format == Format::Json);
     progress.stage(format!("{} runs", runs.len()));
-    let stopped = stop_on_signal()?;
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; runs.len()]);
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(runs.len());
+    let done = AtomicUsize::new(0);
+    in_parallel(&runs, |(setup, contender, seed)| {
+        let stop = || stopped.load(Ordering::Relaxed);
+        let outcome = simulate(inventory, setup, *contender, *seed, &stop);
+        let count = done.fetch_add(1, Ordering::Relaxed) + 1;
+        progress.tick(format!(
+            "{count} of {} runs: {} at load {}",
+            runs.len(),
+            contender.name(),
+            setup.load
+        ));
+        outcome
+    })
+}
+
+/// What `one` makes of each item, on as many threads as there are cores. Once it says `None`, nothing is
+/// begun any more.
+fn in_parallel<T: Sync, R: Clone + Send>(
+    items: &[T],
+    one: impl Fn(&T) -> Option<R> + Sync,
+) -> Result<Vec<R>, Failure> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<R>>> = Mutex::new(vec![None; items.len()]);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..threads.min(items.len()) {
             scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((setup, contender, seed)) = runs.get(at) else {
-                        return;
-                    };
-                    let stop = || stopped.load(Ordering::Relaxed);
-                    let outcome = simulate(inventory, setup, *contender, *seed, &stop);
+                while let at = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(item) = items.get(at)
+                    && let Some(result) = one(item)
+                {
                     if let Ok(mut results) = results.lock() {
-                        results[at] = outcome;
-                    }
-                    let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    progress.tick(format!(
-                        "{count} of {} runs: {} at load {}",
-                        runs.len(),
-                        contender.name(),
-                        setup.load
-                    ));
-                    if stop() {
-                        return;
+                        results[at] = Some(result);
                     }
                 }
             });
         }
     });
-    progress.finish();
     let results = results.into_inner().map_err(Failure::run)?;
-    results
-        .into_iter()
-        .collect::<Option<Vec<Outcome>>>()
-        .ok_or(Failure::Interrupted)
+    let all: Option<Vec<R>> = results.into_iter().collect();
+    all.ok_or(Failure::Interrupted)
 }
 
 /// A flag that SIGINT and SIGTERM raise.
@@ -224,41 +260,53 @@ fn stop_on_signal() -> Result<&'static AtomicBool, Failure> {
     Ok(&STOPPED)
 }
 
-fn load_report(setup: &Setup, contenders: &[Contender], outcomes: &[Outcome]) -> LoadReport {
-    let seeds = outcomes.len() / contenders.len().max(1);
-    let by_contender: Vec<&[Outcome]> = outcomes.chunks(seeds.max(1)).collect();
-    let spread =
-        |of: &[Outcome], value: fn(&Outcome) -> f64| Spread::of(of.iter().map(value).collect());
-    let first = by_contender.first().copied().unwrap_or_default();
-    let floor = spread(first, |o| o.floor);
+fn load_report(
+    setup: &Setup,
+    contenders: &[Contender],
+    outcomes: &[Outcome],
+    common: &[Conditions],
+) -> LoadReport {
+    let of = |value: fn(&Conditions) -> f64| Spread::of(common.iter().map(value).collect());
+    let floor = of(|c| c.floor);
+    let packing = of(|c| c.packing);
+    let waited = of(|c| c.waited);
+    let by_contender: Vec<&[Outcome]> = outcomes.chunks(common.len().max(1)).collect();
+    let ring = |of: &[Outcome]| Spread::of(of.iter().map(|o| o.ring).collect());
     let slurm = contenders.iter().position(|c| c.name() == "slurm-tree");
-    let slurm = slurm.map(|at| spread(by_contender[at], |o| o.ring).mean);
+    let slurm = slurm.map(|at| ring(by_contender[at]).mean);
+    let over = |share: f64, of: f64| if of > 0.0 { share / of } else { 1.0 };
     let policy = |(contender, of): (&Contender, &&[Outcome])| {
-        let ring = spread(of, |o| o.ring);
+        let spread = |value: fn(&Outcome) -> f64| Spread::of(of.iter().map(value).collect());
+        let (ring, tree) = (ring(of), spread(|o| o.tree));
         PolicyReport {
             name: contender.name(),
             over_slurm: slurm.filter(|s| *s > 0.0).map(|s| ring.mean / s),
             above_floor_points: 100.0 * (ring.mean - floor.mean),
-            over_floor: if floor.mean > 0.0 {
-                ring.mean / floor.mean
-            } else {
-                1.0
-            },
-            tree: spread(of, |o| o.tree),
-            bound: spread(of, |o| o.bound),
+            over_floor: over(ring.mean, floor.mean),
+            over_packing: over(ring.mean, packing.mean),
+            tree_over_floor: over(tree.mean, floor.mean),
+            bound: spread(|o| o.bound),
+            floor: floor.mean,
+            packing: packing.mean,
+            waited: waited.mean,
+            moved: spread(|o| o.moved),
+            moves: spread(|o| o.moves),
             ring,
+            tree,
         }
     };
-    let (started, rejected) = first
-        .iter()
-        .fold((0, 0), |(s, r), o| (s + o.started, r + o.rejected));
+    let policies = contenders.iter().zip(&by_contender).map(policy).collect();
+    let sum = |value: fn(&Conditions) -> usize| common.iter().map(value).sum::<usize>();
+    let (started, rejected) = (sum(|c| c.started), sum(|c| c.rejected));
     LoadReport {
         load: setup.load,
-        occupied: spread(first, |o| o.occupied),
+        occupied: of(|c| c.occupied),
         rejected: rejected as f64 / (started + rejected).max(1) as f64,
-        packing: spread(first, |o| o.packing),
-        policies: contenders.iter().zip(&by_contender).map(policy).collect(),
+        packing_tree: of(|c| c.packing_tree),
+        policies,
+        waited,
         floor,
+        packing,
     }
 }
 

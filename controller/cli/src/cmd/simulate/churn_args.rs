@@ -61,6 +61,9 @@ pub(crate) struct ChurnArgs {
     /// Jobs state a time limit of between 1 and this many times what they take.
     #[arg(long, default_value_t = 1.5, value_name = "TIMES")]
     pub(crate) overstated: f64,
+    /// Hosts that `meridian-defrag` may move running jobs to, for each host that a job starts on.
+    #[arg(long, default_value_t = 0.1, value_name = "SHARE")]
+    pub(crate) moves: f64,
     /// NICs per host that a job's rings use [default: as many as every host has].
     #[arg(long, value_name = "N")]
     pub(crate) rails: Option<usize>,
@@ -93,6 +96,7 @@ impl ChurnArgs {
             jobs: self.jobs as usize,
             discipline: *discipline,
             overstated: self.overstated,
+            moves: self.moves,
         })
     }
 

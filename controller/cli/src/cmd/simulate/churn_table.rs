@@ -28,6 +28,7 @@ pub(crate) fn text(report: &ChurnReport) -> String {
 
 fn one(load: &LoadReport) -> String {
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let over = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0));
     let header = [
         "policy",
         "ring share",
@@ -37,13 +38,13 @@ fn one(load: &LoadReport) -> String {
         "two-level",
         "bound",
         "vs slurm-tree",
-        "above floor",
+        "over floor",
+        "over packing",
+        "hosts moved",
     ];
     let mut table = output::table(header, 1);
     for policy in &load.policies {
-        let versus = policy
-            .over_slurm
-            .map(|over| format!("{:+.1} %", 100.0 * (over - 1.0)));
+        let moved = policy.moved.mean;
         table.add_row([
             policy.name.to_owned(),
             percent(policy.ring.mean),
@@ -52,16 +53,26 @@ fn one(load: &LoadReport) -> String {
             percent(policy.ring.max),
             percent(policy.tree.mean),
             percent(policy.bound.mean),
-            versus.unwrap_or_default(),
-            format!("{:+.2} points", policy.above_floor_points),
+            policy.over_slurm.map(over).unwrap_or_default(),
+            over(policy.over_floor),
+            over(policy.over_packing),
+            if moved > 0.0 {
+                percent(moved)
+            } else {
+                String::new()
+            },
         ]);
     }
     format!(
-        "\nload {}: {} of the hosts occupied, {} of the jobs turned away; floor {}, and no placement below {}\n{table}\n",
+        "\nload {}: {} of the hosts occupied, {} of the jobs turned away, waiting {} of the run time\n\
+         floor (each job on an empty fabric): {}; packing (no placement is below, even with moves): {}, \
+         two-level {}\n{table}\n",
         load.load,
         percent(load.occupied.mean),
         percent(load.rejected),
+        percent(load.waited.mean),
         percent(load.floor.mean),
         percent(load.packing.mean),
+        percent(load.packing_tree.mean),
     )
 }
