@@ -7,14 +7,8 @@ pub(crate) enum Algorithm {
     Crc16,
     /// CRC-32/ISO-HDLC, that of Ethernet.
     Crc32,
-    /// CRC-16 with parameters of the control plane's.
-    Crc16Custom,
-    /// CRC-32 with parameters of the control plane's.
-    Crc32Custom,
-    /// CRC-8 with parameters of the control plane's.
-    Crc8Custom,
-    /// CRC-64 with parameters of the control plane's.
-    Crc64Custom,
+    /// A CRC of so many bits with parameters of the control plane's.
+    CustomCrc(u32),
     /// CRC-16/IBM-3740.
     CrcCcitt,
     /// Internet checksum (RFC 1071).
@@ -38,10 +32,10 @@ impl Algorithm {
         Some(match name {
             "crc16" => Self::Crc16,
             "crc32" => Self::Crc32,
-            "crc16_custom" => Self::Crc16Custom,
-            "crc32_custom" => Self::Crc32Custom,
-            "crc8_custom" => Self::Crc8Custom,
-            "crc64_custom" => Self::Crc64Custom,
+            "crc16_custom" => Self::CustomCrc(16),
+            "crc32_custom" => Self::CustomCrc(32),
+            "crc8_custom" => Self::CustomCrc(8),
+            "crc64_custom" => Self::CustomCrc(64),
             "crcCCITT" => Self::CrcCcitt,
             "csum16" | "cksum16" => Self::Csum16,
             "xor16" => Self::Xor16,
@@ -54,21 +48,18 @@ impl Algorithm {
         })
     }
 
-    /// The hash of some bytes. `Random` is the caller's business.
+    /// The hash of some bytes. `Random` and `CustomCrc` are the caller's business.
     pub(crate) fn hash(self, bytes: &[u8]) -> u64 {
         match self {
-            // The custom ones have the standard parameters until set.
-            Self::Crc16 | Self::Crc16Custom => u64::from(crc16(bytes)),
-            Self::Crc32 | Self::Crc32Custom => u64::from(crc32(bytes)),
+            Self::Crc16 => u64::from(crc16(bytes)),
+            Self::Crc32 => u64::from(crc32(bytes)),
             Self::CrcCcitt => u64::from(crc_ccitt(bytes)),
             Self::Csum16 => u64::from(csum16(bytes)),
             Self::Xor16 => xor(bytes, 2),
             Self::Xor32 => xor(bytes, 4),
             Self::Identity => bytes.iter().take(8).fold(0, |h, &b| h << 8 | u64::from(b)),
-            Self::Random => 0,
+            Self::Random | Self::CustomCrc(_) => 0,
             Self::HashEx => u64::from(hash_ex(bytes)),
-            Self::Crc8Custom => Crc::CRC8.of(bytes),
-            Self::Crc64Custom => Crc::CRC64.of(bytes),
             Self::Xxh64 => xxh64(bytes),
         }
     }
@@ -129,52 +120,6 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
 
 pub(crate) fn crc16(bytes: &[u8]) -> u16 {
     crc_reflected(&CRC16, 0, bytes) as u16
-}
-
-/// A CRC by its parameters, as the catalogue of CRCs gives them.
-#[derive(Clone, Copy)]
-struct Crc {
-    bits: u32,
-    polynomial: u64,
-    init: u64,
-    /// Both input and output.
-    reflected: bool,
-}
-
-impl Crc {
-    const CRC8: Crc = Crc {
-        bits: 8,
-        polynomial: 0x07,
-        init: 0,
-        reflected: false,
-    };
-    const CRC64: Crc = Crc {
-        bits: 64,
-        polynomial: 0x1b,
-        init: 0,
-        reflected: true,
-    };
-
-    fn of(self, bytes: &[u8]) -> u64 {
-        // Kept at the top of the word, so that all widths are alike.
-        let unused = 64 - self.bits;
-        let polynomial = self.polynomial << unused;
-        let crc = bytes.iter().fold(self.init << unused, |crc, &byte| {
-            let byte = if self.reflected {
-                byte.reverse_bits()
-            } else {
-                byte
-            };
-            (0..8).fold(crc ^ u64::from(byte) << 56, |crc, _| match crc >> 63 {
-                1 => crc << 1 ^ polynomial,
-                _ => crc << 1,
-            })
-        });
-        match self.reflected {
-            true => crc.reverse_bits(),
-            false => crc >> unused,
-        }
-    }
 }
 
 fn hash_ex(bytes: &[u8]) -> u32 {
@@ -306,9 +251,6 @@ mod tests {
         assert_eq!(crc32(CHECK), 0xcbf4_3926);
         assert_eq!(crc16(CHECK), 0xbb3d);
         assert_eq!(crc_ccitt(CHECK), 0x29b1);
-        assert_eq!(Crc::CRC8.of(CHECK), 0xf4);
-        // CRC-64/GO-ISO without its inversions.
-        assert_eq!(Crc::CRC64.of(&[0x80]), 0xd800_0000_0000_0000);
     }
 
     #[test]

@@ -25,6 +25,7 @@
 //! switch's seed. The same calls give the same results.
 
 pub mod control;
+mod crc;
 mod exec;
 mod hash;
 mod ids;

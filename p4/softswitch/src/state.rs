@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::control::idle::IdleQueue;
 use crate::control::{CloneSession, CounterData, DigestMessage, Replica, ValueSetMember};
+use crate::crc::{Crc, CrcParameters};
 use crate::ids::Port;
 use crate::meter::Meter;
 use crate::profile::Profile;
@@ -39,6 +40,8 @@ pub(crate) struct State {
     pub(crate) idle: IdleQueue,
     pub(crate) down: HashSet<Port>,
     pub(crate) random: Random,
+    /// Those of [`Program::custom_hashes`].
+    pub(crate) crcs: Vec<Crc>,
     pub(crate) digest_drops: u64,
     pub(crate) failed_asserts: u64,
     pub(crate) endless_loops: u64,
@@ -117,6 +120,11 @@ impl State {
             idle: IdleQueue::default(),
             down: HashSet::new(),
             random: Random::new(seed),
+            crcs: program
+                .custom_hashes()
+                .iter()
+                .map(|hash| Crc::new(hash.bits, CrcParameters::standard(hash.bits)))
+                .collect(),
             digest_drops: 0,
             failed_asserts: 0,
             endless_loops: 0,

@@ -65,6 +65,38 @@ fn contradictions_are_named_with_their_place() {
 }
 
 #[test]
+fn hash_algorithms_are_known_or_refused_by_name() {
+    let hashes = include_str!("programs/hashes/hashes.json");
+    let with = |algorithm: &str| hashes.replacen("crc32_custom", algorithm, 1);
+    // All that p4c writes for v1model, and what else bmv2 has under a name of its own.
+    for known in [
+        "crc32",
+        "crc32_custom",
+        "crc16",
+        "crc16_custom",
+        "random",
+        "identity",
+        "csum16",
+        "xor16",
+        "cksum16",
+        "crcCCITT",
+        "xor32",
+        "xxh64",
+        "crc8_custom",
+        "crc64_custom",
+    ] {
+        Program::load(with(known).as_bytes()).unwrap();
+    }
+    for unknown in ["toeplitz", "round_robin", "round_robin_consistent", "md5"] {
+        let error = refused(&with(unknown));
+        assert!(
+            error.contains("calculation calc_0") && error.contains(unknown),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn what_is_not_a_program_is_not_loaded() {
     for text in ["", "{", "[]", "{}", "null", "{\"parsers\": 7}"] {
         refused(text);

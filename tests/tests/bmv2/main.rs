@@ -24,6 +24,7 @@ mod scenarios;
 mod switch;
 mod telemetry;
 mod thrift;
+mod traffic;
 mod vectors;
 mod wire;
 

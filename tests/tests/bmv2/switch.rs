@@ -8,8 +8,12 @@ use std::time::{Duration, Instant};
 use p4runtime::client::{Config, Pipeline, Session, Streams};
 use p4runtime::entry;
 use p4runtime::info::Index;
+use p4runtime::switch::v1::switch_control_client::SwitchControlClient;
+use p4runtime::switch::v1::{Rate, SetQueuesRequest, rate::Limit};
 use p4runtime::transport;
-use p4runtime::v1::{CounterEntry, DirectCounterEntry, Entity, TableEntry, entity};
+use p4runtime::v1::{
+    CounterEntry, DirectCounterEntry, Entity, P4Data, TableEntry, entity, p4_data,
+};
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 
@@ -106,7 +110,9 @@ pub(crate) struct Switch {
     streams: Streams,
     index: Index,
     wires: Vec<Wire>,
-    _process: Process,
+    process: Process,
+    target: Target,
+    place: u16,
 }
 
 impl Switch {
@@ -140,7 +146,9 @@ impl Switch {
             streams,
             index,
             wires,
-            _process: process,
+            process,
+            target,
+            place,
         }
     }
 
@@ -229,6 +237,62 @@ impl Switch {
         let next = async { tokio::time::timeout(SOON, packets.recv()).await };
         let packet = self.runtime.block_on(next).expect("no packet-in").unwrap();
         self.opened(packet)
+    }
+
+    /// The next list of digests of structs that end in a number: its id and those numbers.
+    pub(crate) fn digest(&mut self, within: Duration) -> Option<(u64, Vec<u32>)> {
+        let digests = &mut self.streams.digests;
+        let next = async { tokio::time::timeout(within, digests.recv()).await };
+        let list = self.runtime.block_on(next).ok()??;
+        let number = |data: &P4Data| match &data.data {
+            Some(p4_data::Data::Struct(fields)) => {
+                fields.members.last().and_then(|m| match &m.data {
+                    Some(p4_data::Data::Bitstring(bytes)) => p4runtime::bytes::decode(bytes).ok(),
+                    _ => None,
+                })
+            }
+            _ => None,
+        };
+        let numbers = list.data.iter().map(|data| number(data).unwrap() as u32);
+        Some((list.list_id, numbers.collect()))
+    }
+
+    /// Acknowledges a list of digests.
+    pub(crate) fn acknowledge(&self, digest: u32, list: u64) {
+        let sent = self.session.acknowledge(digest, list);
+        self.runtime.block_on(sent).unwrap();
+    }
+
+    /// Serves each queue of a port at so many packets per second.
+    pub(crate) fn queue_rate(&self, port: u16, rate: u64) {
+        match self.target {
+            Target::Bmv2 => queue_rate(port.into(), rate as i64).unwrap(),
+            Target::MeridianSwitch => {
+                let request = SetQueuesRequest {
+                    port: Some(port.into()),
+                    rate: Some(Rate {
+                        limit: Some(Limit::PacketsPerSecond(rate)),
+                    }),
+                    ..Default::default()
+                };
+                self.runtime.block_on(async {
+                    let mut client = SwitchControlClient::new(connect(self.place).await);
+                    client.set_queues(request).await.unwrap();
+                });
+            }
+        }
+    }
+
+    /// Lets the switch's process stand still for a while.
+    pub(crate) fn pause(&self, time: Duration) {
+        let signal = |name: &str| {
+            let pid = self.process.0.id().to_string();
+            let done = Command::new("kill").args([name, &pid]).status().unwrap();
+            assert!(done.success());
+        };
+        signal("-STOP");
+        std::thread::sleep(time);
+        signal("-CONT");
     }
 
     fn opened(&self, packet: p4runtime::v1::PacketIn) -> (u128, u128, Vec<u8>) {

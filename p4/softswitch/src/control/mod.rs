@@ -10,6 +10,7 @@
 
 mod error;
 mod externs;
+mod hashes;
 pub(crate) mod idle;
 mod profiles;
 mod replication;
@@ -17,7 +18,9 @@ mod resources;
 mod tables;
 mod types;
 
+pub use crate::crc::CrcParameters;
 pub use error::{ControlError, ErrorKind};
+pub use hashes::CustomHash;
 pub use types::*;
 
 use crate::ids::ActionId;

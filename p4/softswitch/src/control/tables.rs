@@ -245,7 +245,7 @@ impl Switch {
                 info.name
             )));
         }
-        if own.len() >= info.size && !info.const_entries {
+        if own.len() >= info.size {
             return Err(ControlError::Full {
                 what: format!("table {}", info.name),
                 size: info.size,

@@ -1,5 +1,6 @@
 //! Hashes and checksums over the packet.
 
+use crate::crc::Crc;
 use crate::exec::Frame;
 use crate::exec::bits::Writer;
 use crate::exec::packet::Inner;
@@ -8,13 +9,20 @@ use crate::program::calc::{Calculation, Input, Term, Terms};
 use crate::program::code::{limbs, ones};
 use crate::random::Random;
 
+/// What calculations take of a switch's state.
+pub(crate) struct Own<'a> {
+    pub(crate) random: &'a mut Random,
+    /// CRCs whose parameters are the control plane's.
+    pub(crate) crcs: &'a [Crc],
+}
+
 /// The result of a calculation.
 pub(crate) fn evaluate(
     calculation: &Calculation,
     frame: &Frame,
     packet: &Inner,
     bytes: &mut Vec<u8>,
-    random: &mut Random,
+    own: Own<'_>,
 ) -> u64 {
     match calculation.algorithm {
         Algorithm::Csum16 => {
@@ -24,7 +32,7 @@ pub(crate) fn evaluate(
             };
             u64::from(!hash::fold(sum))
         }
-        Algorithm::Random => random.next(),
+        Algorithm::Random => own.random.next(),
         other => {
             let mut writer = Writer::new(bytes);
             for input in &calculation.input {
@@ -34,7 +42,13 @@ pub(crate) fn evaluate(
             if calculation.payload {
                 bytes.extend_from_slice(payload(packet));
             }
-            other.hash(bytes)
+            match calculation
+                .custom
+                .and_then(|at| own.crcs.get(usize::from(at)))
+            {
+                Some(crc) => crc.of(bytes),
+                None => other.hash(bytes),
+            }
         }
     }
 }

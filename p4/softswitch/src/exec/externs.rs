@@ -171,7 +171,10 @@ impl Run<'_> {
             frame,
             self.packet,
             bytes,
-            &mut self.state.random,
+            calc::Own {
+                random: &mut self.state.random,
+                crcs: &self.state.crcs,
+            },
         );
         let max = frame[at(call.max)].max(1);
         frame[at(d)] = frame[at(call.base)].wrapping_add(hash % max);
@@ -186,7 +189,10 @@ impl Run<'_> {
             frame,
             self.packet,
             bytes,
-            &mut self.state.random,
+            calc::Own {
+                random: &mut self.state.random,
+                crcs: &self.state.crcs,
+            },
         );
         let value = value & crate::program::code::ones(checksum.bits);
         match verify {

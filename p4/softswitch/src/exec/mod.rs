@@ -378,7 +378,10 @@ impl Run<'_> {
                             &self.machine.frame,
                             self.packet,
                             &mut self.machine.bytes,
-                            &mut self.state.random,
+                            calc::Own {
+                                random: &mut self.state.random,
+                                crcs: &self.state.crcs,
+                            },
                         ))
                     }
                     _ => None,

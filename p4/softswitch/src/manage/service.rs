@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use p4runtime::switch::v1::switch_control_server::{SwitchControl, SwitchControlServer};
 use p4runtime::switch::v1::{
-    self, ListPortsRequest, ListPortsResponse, ListQueuesRequest, ListQueuesResponse,
-    SetQueuesRequest, SetQueuesResponse, rate::Limit,
+    self, ListHashesRequest, ListHashesResponse, ListPortsRequest, ListPortsResponse,
+    ListQueuesRequest, ListQueuesResponse, SetHashRequest, SetHashResponse, SetQueuesRequest,
+    SetQueuesResponse, rate::Limit,
 };
 use tonic::{Request, Response, Status};
 
+use super::hashes;
 use crate::ids::Port;
 use crate::ports::{Ports, Waker};
 use crate::server::Server;
@@ -19,7 +21,7 @@ const PORT_MAX: u32 = 511;
 /// Packets that a queue may be set to hold: each takes about as much memory as it has bytes.
 const DEPTH_MAX: u64 = 1 << 20;
 
-/// Serves requests about the queues and ports of one switch.
+/// Serves requests about the queues, ports and hashes of one switch.
 #[derive(Clone)]
 pub struct SwitchControlService {
     server: Server,
@@ -245,6 +247,22 @@ impl SwitchControl for SwitchControlService {
         };
         self.waker.wake();
         Ok(Response::new(SetQueuesResponse { queues }))
+    }
+
+    async fn list_hashes(
+        &self,
+        _: Request<ListHashesRequest>,
+    ) -> Result<Response<ListHashesResponse>, Status> {
+        let hashes = hashes::list(&self.lock())?;
+        Ok(Response::new(ListHashesResponse { hashes }))
+    }
+
+    async fn set_hash(
+        &self,
+        request: Request<SetHashRequest>,
+    ) -> Result<Response<SetHashResponse>, Status> {
+        let hash = hashes::set(&mut self.lock(), request.into_inner())?;
+        Ok(Response::new(SetHashResponse { hash: Some(hash) }))
     }
 }
 

@@ -11,6 +11,8 @@ use crate::hash::Algorithm;
 /// A hash or checksum and its input.
 pub(crate) struct Calculation {
     pub(crate) algorithm: Algorithm,
+    /// Which of the state's CRCs it is, if its parameters are the control plane's.
+    pub(crate) custom: Option<u16>,
     pub(crate) input: Vec<Input>,
     /// Whatever follows the parsed headers is input too.
     pub(crate) payload: bool,
@@ -165,6 +167,7 @@ pub(super) fn compile(
         .ok_or_else(|| unsupported(&place, format!("hash algorithm {algorithm}")))?;
     let mut calculation = Calculation {
         algorithm,
+        custom: None,
         input: Vec::new(),
         payload: false,
         terms: None,

@@ -55,7 +55,8 @@ pub struct TableInfo {
     pub implementation: Implementation,
     /// The default action may not be changed.
     pub const_default: bool,
-    /// The entries are the program's own and may not be changed.
+    /// The entries are the program's own and may not be changed; see
+    /// [`crate::Program::set_preinitialized`].
     pub const_entries: bool,
     /// Entries have a priority (a key field is ternary, range or optional).
     pub has_priority: bool,
@@ -110,6 +111,17 @@ pub struct CounterInfo {
     pub size: usize,
     /// The table, if the counter is direct.
     pub direct: Option<TableId>,
+}
+
+/// A CRC whose parameters are the control plane's (`crc16_custom`, `crc32_custom`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomHashInfo {
+    /// The JSON's name of the calculation, or the full name of the action selector.
+    pub name: String,
+    /// Bits of the CRC.
+    pub bits: u32,
+    /// The statement that it is for, on one line, if the JSON has it.
+    pub source: String,
 }
 
 /// What a meter measures.
@@ -193,6 +205,7 @@ pub(crate) struct Info {
     pub(crate) registers: Vec<RegisterInfo>,
     pub(crate) value_sets: Vec<ValueSetInfo>,
     pub(crate) digests: Vec<DigestInfo>,
+    pub(crate) custom_hashes: Vec<CustomHashInfo>,
 }
 
 impl RegisterInfo {

@@ -71,8 +71,9 @@ pub(super) fn load(json: &[u8]) -> Result<Program, LoadError> {
     };
     let standard = Standard::find(&names.layout)?;
     let mut info = info(&root)?;
-    let parts = compile(&root, &names, &info)?;
+    let mut parts = compile(&root, &names, &info)?;
     describe(&parts, &root, &mut info);
+    info.custom_hashes = super::custom::number(&root, &info.profiles, &mut parts);
     let Names { layout, .. } = names;
     let mut stacks = layout.stacks;
     stacks.extend(layout.union_stacks);

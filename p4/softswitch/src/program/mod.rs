@@ -5,6 +5,7 @@ mod ast;
 mod branch;
 pub(crate) mod calc;
 pub(crate) mod code;
+mod custom;
 mod emit;
 mod flow;
 mod info;
@@ -284,6 +285,21 @@ impl Program {
     pub fn load(json: &[u8]) -> Result<Self, LoadError> {
         check_depth(json)?;
         load::load(json)
+    }
+
+    /// CRCs whose parameters the control plane sets, in the order of
+    /// [`crate::Switch::custom_hashes`].
+    pub fn custom_hashes(&self) -> &[CustomHashInfo] {
+        &self.info.custom_hashes
+    }
+
+    /// Lets controllers change a table that the program fills (P4_16's `entries` without `const`).
+    /// The JSON does not tell such a table from one with `const entries`, and has no other size
+    /// for it than the number of its entries; P4Info does both.
+    pub fn set_preinitialized(&mut self, table: TableId, size: usize) {
+        let info = &mut self.info.tables[table.index()];
+        info.const_entries = false;
+        info.size = info.size.max(size);
     }
 
     /// Tables, in the program's order; [`TableId`] is the index. Tables that

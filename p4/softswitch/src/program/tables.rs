@@ -132,7 +132,7 @@ pub(super) fn info(root: &raw::Root, info: &mut Info) -> Result<(), LoadError> {
         });
         info.tables.push(TableInfo {
             name: table.name.clone(),
-            size: table.max_size as usize,
+            size: (table.max_size as usize).max(table.entries.len()),
             keys,
             actions,
             implementation,

@@ -97,7 +97,7 @@ impl Arbiter {
     /// [`disconnect`](Self::disconnect) reports the stream's end.
     pub fn claim(&mut self, stream: StreamId, claim: Claim) -> Result<Vec<Notice>, Fault> {
         self.check_stream(stream, &claim)?;
-        Scope::of(claim.config.as_ref())?;
+        self.check_config(&claim)?;
         if !self.roles.contains_key(&claim.role) && self.roles.len() >= self.max_roles {
             return refuse(
                 Code::ResourceExhausted,
@@ -149,6 +149,26 @@ impl Arbiter {
         } else {
             Ok(vec![role.notice(stream, &claim.role)])
         }
+    }
+
+    /// A config of a form that is not known, or that names what another role with live clients
+    /// has for itself (or the other way round).
+    fn check_config(&self, claim: &Claim) -> Result<(), Fault> {
+        let scope = Scope::of(claim.config.as_ref())?;
+        for (name, role) in &self.roles {
+            if *name == claim.role || role.clients.is_empty() {
+                continue;
+            }
+            if let Some(id) = scope.conflict(&Scope::of(role.config.as_ref())?) {
+                return refuse(
+                    Code::InvalidArgument,
+                    format!(
+                        "the configs of this role and of role \"{name}\" both name id {id:#x}, which one of them has for itself"
+                    ),
+                );
+            }
+        }
+        Ok(())
     }
 
     /// A device or role that changes on a live stream, or a device that is not this one.

@@ -192,12 +192,14 @@ impl Shared {
         }
         let roles = lock(&self.clients).arbiter.role_names();
         let now = self.now();
-        let kept = reconcile::export(&live, &roles, now)?;
+        let pristine = self.scratch(&live.pipeline, None);
+        let kept = reconcile::export(&live, &pristine, &roles, now)?;
         let trial = self.scratch(&pipeline, cookie);
         {
             let (mut state, mut switch) = trial.lock();
             let limits = self.limits();
             reconcile::replay(&trial.pipeline, &mut switch, &mut state, &kept, now, limits)?;
+            keep_hashes(&lock(&self.switch), &mut switch);
         }
         gate.saved = None;
         self.adopt(trial);
@@ -232,6 +234,16 @@ impl Shared {
             },
             cookie: target.cookie.map(|cookie| Cookie { cookie }),
         })
+    }
+}
+
+/// Carries the parameters of hashes over to another program, as far as it has them.
+fn keep_hashes(from: &Switch, to: &mut Switch) {
+    for hash in from.custom_hashes().unwrap_or_default() {
+        let kept = to.set_custom_hash(&hash.name, hash.parameters);
+        if let Err(error) = kept {
+            tracing::info!("parameters of hash {} are let go: {error}", hash.name);
+        }
     }
 }
 

@@ -51,8 +51,9 @@ impl Server {
                         metadata: Vec::new(),
                     },
                 };
+                let metadata = message.metadata.clone();
                 clients.send_to_primaries(
-                    |scope| scope.receives_packet_ins(),
+                    |scope| scope.receives_packet_in(&metadata),
                     &Update::Packet(message),
                 );
             }

@@ -19,31 +19,44 @@ use super::state::{Owned, State, Target, lock};
 use super::write::{Author, Limits, Writer};
 use crate::switch::Switch;
 
-/// An entity with the role that wrote it.
-pub(crate) type Kept = (String, v1::Entity);
+/// Something to write again.
+pub(crate) struct Kept {
+    /// The role that wrote it.
+    role: String,
+    entity: v1::Entity,
+    /// An entry that the program brought along and a controller deleted.
+    gone: bool,
+}
+
+fn read(target: &Target, request: Entity, role: &str, now: u64) -> Result<Vec<v1::Entity>, Fault> {
+    let request = v1::Entity {
+        entity: Some(request),
+    };
+    let mut cursor = Cursor::open(&target.pipeline, &request)?;
+    let mut all = Vec::new();
+    loop {
+        let role = Role {
+            name: role,
+            scope: Scope::default(),
+        };
+        let (batch, more) = cursor.next(target, now, &role)?;
+        all.extend(batch);
+        if !more {
+            return Ok(all);
+        }
+    }
+}
 
 /// Everything in the switch that a controller wrote, in an order in which it can be written
-/// again.
-pub(crate) fn export(target: &Target, roles: &[String], now: u64) -> Result<Vec<Kept>, Fault> {
-    let mut kept = Vec::new();
-    let read = |request: Entity, role: &str| -> Result<Vec<v1::Entity>, Fault> {
-        let request = v1::Entity {
-            entity: Some(request),
-        };
-        let mut cursor = Cursor::open(&target.pipeline, &request)?;
-        let mut all = Vec::new();
-        loop {
-            let role = Role {
-                name: role,
-                scope: Scope::default(),
-            };
-            let (batch, more) = cursor.next(target, now, &role)?;
-            all.extend(batch);
-            if !more {
-                return Ok(all);
-            }
-        }
-    };
+/// again. `pristine` has the same program, and nothing was written to it.
+pub(crate) fn export(
+    target: &Target,
+    pristine: &Target,
+    roles: &[String],
+    now: u64,
+) -> Result<Vec<Kept>, Fault> {
+    let mut kept = removed(target, pristine, now)?;
+    let read = |request: Entity, role: &str| read(target, request, role, now);
     let replication = |t| {
         Entity::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry { r#type: Some(t) })
     };
@@ -87,7 +100,11 @@ pub(crate) fn export(target: &Target, roles: &[String], now: u64) -> Result<Vec<
                     let initial =
                         default && !lock(&target.state).default_notes.contains_key(&table.id);
                     if !entry.is_const && !initial && seen.insert(key_of(entry)) {
-                        kept.push((role.to_owned(), entity));
+                        kept.push(Kept {
+                            role: role.to_owned(),
+                            entity,
+                            gone: false,
+                        });
                     }
                 }
             }
@@ -105,7 +122,41 @@ fn own(target: &Target, entity: v1::Entity) -> Kept {
     let state = lock(&target.state);
     let role = entity.entity.as_ref().and_then(Owned::of);
     let role = role.and_then(|key| state.owners.get(&key).cloned());
-    (role.unwrap_or_default(), entity)
+    Kept {
+        role: role.unwrap_or_default(),
+        entity,
+        gone: false,
+    }
+}
+
+/// The entries that the program brought along and a controller deleted.
+fn removed(target: &Target, pristine: &Target, now: u64) -> Result<Vec<Kept>, Fault> {
+    let mut removed = Vec::new();
+    let parts = &target.pipeline.program.parts;
+    let mut tables = target.pipeline.tables.values().collect::<Vec<_>>();
+    tables.retain(|t| !t.is_const && !parts.tables[t.core.index()].entries.is_empty());
+    for table in tables {
+        let all = || {
+            Entity::TableEntry(v1::TableEntry {
+                table_id: table.id,
+                ..Default::default()
+            })
+        };
+        let key = |entity: &v1::Entity| match &entity.entity {
+            Some(Entity::TableEntry(entry)) => key_of(entry),
+            _ => Vec::new(),
+        };
+        let there = read(target, all(), "", now)?;
+        let there: HashSet<Vec<u8>> = there.iter().map(key).collect();
+        let own = read(pristine, all(), "", now)?;
+        let gone = own.into_iter().filter(|e| !there.contains(&key(e)));
+        removed.extend(gone.map(|entity| Kept {
+            role: String::new(),
+            entity,
+            gone: true,
+        }));
+    }
+    Ok(removed)
 }
 
 fn key_of(entry: &v1::TableEntry) -> Vec<u8> {
@@ -145,7 +196,7 @@ pub(crate) fn replay(
     limits: Limits,
 ) -> Result<(), Fault> {
     let scope = Scope::default();
-    for (role, entity) in kept {
+    for Kept { role, entity, gone } in kept {
         let author = Author {
             role,
             scope: &scope,
@@ -163,6 +214,12 @@ pub(crate) fn replay(
             r#type: 0,
             entity: Some(entity.clone()),
         };
+        if *gone {
+            update.set_type(v1::update::Type::Delete);
+            // The new program may not have it in the first place.
+            let _ = writer.apply(&update);
+            continue;
+        }
         update.set_type(first_type(entity));
         let mut result = writer.apply(&update);
         if matches!(&result, Err(fault) if fault.code == Code::AlreadyExists) {

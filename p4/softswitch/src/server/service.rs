@@ -401,7 +401,7 @@ impl Shared {
 
     fn packet_out(&self, stream: StreamId, packet: &v1::PacketOut) -> Result<(), Fault> {
         self.check_stream(stream, "packet-outs")?
-            .check_packet_out()?;
+            .check_packet_out(&packet.metadata)?;
         let missing = |what| Fault::new(Code::FailedPrecondition, what);
         let target = self
             .live()

@@ -164,7 +164,7 @@ impl Switch {
     pub fn install(&mut self, program: Arc<Program>) {
         let state = State::new(&program, self.config.seed, self.config.digest_limit);
         self.begin(program, Box::new(state));
-        self.enter_const_entries();
+        self.enter_own_entries();
     }
 
     /// Goes on with the program and the forwarding state of another switch, as if all that was
@@ -197,7 +197,7 @@ impl Switch {
         }
     }
 
-    fn enter_const_entries(&mut self) {
+    fn enter_own_entries(&mut self) {
         let Some(program) = self.program.clone() else {
             return;
         };
@@ -210,10 +210,12 @@ impl Switch {
                 // p4c writes duplicates when the program has them: the first
                 // one wins, as in bmv2.
                 if let Err(error) = self.insert_entry(table, entry, 0) {
-                    tracing::warn!("const entry left out: {error}");
+                    tracing::warn!("entry of the program left out: {error}");
                 }
             }
-            if let Some(state) = &mut self.state {
+            if let Some(state) = &mut self.state
+                && program.tables()[number].const_entries
+            {
                 state.tables[number].seal();
             }
         }

@@ -390,7 +390,10 @@ impl Run<'_> {
             frame,
             self.packet,
             &mut Vec::new(),
-            &mut random,
+            calc::Own {
+                random: &mut random,
+                crcs: &self.state.crcs,
+            },
         ))
     }
 }

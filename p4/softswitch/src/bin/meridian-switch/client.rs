@@ -1,17 +1,19 @@
-//! `meridian-switch queue` and `meridian-switch port`: a running switch's queues and ports.
+//! `meridian-switch queue`, `port` and `hash`: a running switch's queues, ports and hashes.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use p4runtime::switch::v1::switch_control_client::SwitchControlClient;
-use p4runtime::switch::v1::{self, ListPortsRequest, ListQueuesRequest, SetQueuesRequest};
+use p4runtime::switch::v1::{
+    self, ListHashesRequest, ListPortsRequest, ListQueuesRequest, SetQueuesRequest,
+};
 use p4runtime::transport::{self, Tls};
 use softswitch::manage::{rate_from_message, rate_to_message};
 use softswitch::{Port, Rate};
 use tonic::transport::Channel;
 
 use crate::Failure;
-use crate::limits;
+use crate::{hashes, limits};
 
 /// Shows and sets queues and ports of a running switch.
 #[derive(Debug, Parser)]
@@ -42,6 +44,21 @@ Examples:
     Port {
         #[command(subcommand)]
         command: PortCommand,
+    },
+    /// Shows and sets the parameters of the program's crc16_custom and crc32_custom hashes.
+    #[command(
+        subcommand_required = true,
+        after_help = "\
+Examples:
+  meridian-switch hash show
+  meridian-switch hash set --name calc_0 --polynomial 0x1021 --init 0xffff
+  meridian-switch hash set --polynomial 0x1edc6f41 --init 0xffffffff --xor-out 0xffffffff \\
+      --reflect-in --reflect-out
+  meridian-switch hash set --name calc_0 --standard"
+    )]
+    Hash {
+        #[command(subcommand)]
+        command: HashCommand,
     },
 }
 
@@ -86,6 +103,22 @@ enum QueueCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+enum HashCommand {
+    /// Shows the hashes and their parameters.
+    Show {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Sets the parameters of a hash, until the next pipeline is committed.
+    Set {
+        #[command(flatten)]
+        wanted: hashes::Wanted,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
 /// A rate, or none.
 #[derive(Clone, Copy, Debug)]
 struct Limit(Option<Rate>);
@@ -120,7 +153,7 @@ struct Common {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     Text,
     Json,
 }
@@ -129,7 +162,7 @@ enum Format {
 pub(crate) fn is_meant(words: &[String]) -> bool {
     matches!(
         words.get(1).map(String::as_str),
-        Some("queue" | "queues" | "port" | "ports")
+        Some("queue" | "queues" | "port" | "ports" | "hash" | "hashes")
     )
 }
 
@@ -139,6 +172,7 @@ pub(crate) fn is_meant(words: &[String]) -> bool {
 /// When the switch is not reached, or refuses.
 pub(crate) async fn run(words: Vec<String>) -> Result<(), Failure> {
     let singular = words.into_iter().enumerate().map(|(at, word)| match at {
+        1 if word == "hashes" => "hash".to_owned(),
         1 => word.trim_end_matches('s').to_owned(),
         _ => word,
     });
@@ -153,6 +187,20 @@ pub(crate) async fn run(words: Vec<String>) -> Result<(), Failure> {
             let mut switch = connect(&common).await?;
             let answer = switch.list_ports(ListPortsRequest {}).await;
             print_ports(&said(answer)?.ports, common.format);
+        }
+        What::Hash {
+            command: HashCommand::Show { common },
+        } => {
+            let mut switch = connect(&common).await?;
+            let answer = switch.list_hashes(ListHashesRequest {}).await;
+            hashes::print(&said(answer)?.hashes, common.format);
+        }
+        What::Hash {
+            command: HashCommand::Set { wanted, common },
+        } => {
+            let mut switch = connect(&common).await?;
+            let answer = switch.set_hash(wanted.request()).await;
+            hashes::print(said(answer)?.hash.as_slice(), common.format);
         }
         What::Queue {
             command: QueueCommand::Show { port, common },
@@ -193,9 +241,9 @@ pub(crate) async fn run(words: Vec<String>) -> Result<(), Failure> {
 fn said<T>(answer: Result<tonic::Response<T>, tonic::Status>) -> Result<T, Failure> {
     match answer {
         Ok(answer) => Ok(answer.into_inner()),
-        Err(status) if status.code() == tonic::Code::Unimplemented => {
-            Err("the switch there has no queues service; is it a meridian-switch?".into())
-        }
+        Err(status) if status.code() == tonic::Code::Unimplemented => Err(
+            "the switch there has no such service; is it a meridian-switch of this version?".into(),
+        ),
         Err(status) => Err(status.message().to_owned().into()),
     }
 }
@@ -308,7 +356,7 @@ fn print_queues(queues: &[v1::Queue], format: Format) {
     print_rows(&rows, format);
 }
 
-fn print_rows(rows: &[String], format: Format) {
+pub(crate) fn print_rows(rows: &[String], format: Format) {
     if format == Format::Json {
         println!("[{}]", rows.join(",\n "));
     }

@@ -2,6 +2,7 @@
 
 mod args;
 mod client;
+mod hashes;
 mod limits;
 mod offline;
 mod trace;
