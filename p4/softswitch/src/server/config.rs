@@ -199,7 +199,7 @@ impl Shared {
             let (mut state, mut switch) = trial.lock();
             let limits = self.limits();
             reconcile::replay(&trial.pipeline, &mut switch, &mut state, &kept, now, limits)?;
-            keep_hashes(&lock(&self.switch), &mut switch);
+            keep_hashes(&self.switch.lock(), &mut switch);
         }
         gate.saved = None;
         self.adopt(trial);

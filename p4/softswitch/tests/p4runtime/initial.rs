@@ -52,7 +52,7 @@ fn reason(bench: &Bench, ether_type: [u8; 2]) -> Option<u8> {
     let mut frame = vec![0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 2];
     frame.extend(ether_type);
     frame.push(0);
-    let mut switch = bench.switch.lock().unwrap();
+    let mut switch = bench.switch.lock();
     switch.ingress(3, &frame, 0);
     let packet = switch.dequeue(super::common::CPU, 0)?;
     Some(packet.bytes[1] & 0x7f)

@@ -208,7 +208,7 @@ async fn without_a_packet_out_header_the_payload_is_the_packet() {
     }))
     .await;
     one.quiet().await;
-    let left = bench.switch.lock().unwrap().dequeue(4, 0).unwrap();
+    let left = bench.switch.lock().dequeue(4, 0).unwrap();
     assert_eq!(left.bytes, frame);
     // Metadata that nothing describes is refused.
     one.send(Say::Packet(v1::PacketOut {

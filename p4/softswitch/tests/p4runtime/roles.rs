@@ -45,7 +45,7 @@ async fn punted(bench: &Bench, one: &mut Controller, mac: u8, reason: u8) {
     };
     one.insert(table(entry)).await.unwrap();
     let frame = [0, 0, 0, 0, 0, mac, 0, 0, 0, 0, 0, 2, 0x12, 0x34, 0];
-    bench.switch.lock().unwrap().ingress(3, &frame, 0);
+    bench.switch.lock().ingress(3, &frame, 0);
     bench.server.poll_cpu();
 }
 

@@ -140,7 +140,7 @@ async fn a_modified_member_changes_every_group() {
     let leaves_by = |tos: u8| {
         let mut ip = vec![0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 2, 8, 0, 0x45, tos];
         ip.resize(60, 0);
-        let mut switch = bench.switch.lock().unwrap();
+        let mut switch = bench.switch.lock();
         switch.ingress(3, &ip, 0);
         let mut ready = Vec::new();
         switch.take_ready(&mut ready);
