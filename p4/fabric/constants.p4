@@ -111,11 +111,12 @@ const bit<4>  REPORT_VERSION    = 2;
 const bit<4>  REPORT_TYPE_INT   = 1;
 const bit<4>  REPORT_INNER_IPV4 = 4;
 const bit<4>  REPORT_INNER_IPV6 = 5;
-const bit<16> REPORT_BITS_PATH  = 0x7c00;  // what the sink can report of the instructions: bits 1 to 5
+const bit<16> REPORT_BITS_PATH  = 0x7f80;  // what the sink can report of the instructions: bits 1 to 8
 const bit<16> REPORT_BITS_QUEUE = 0x7c00;  // interfaces, latency, queue, both times
 const bit<16> REPORT_BITS_DROP  = 0x4801;  // interfaces, ingress time, drop reason
 const bit<16> REPORT_INNER_MAX  = 72;      // bytes of the packet that are reported, INT not counted
 const bit<16> INTERFACE_UNKNOWN = 0xffff;
+const bit<32> UNKNOWN_32        = 0xffffffff;   // INT: what a node cannot tell is ones
 const bit<8>  REPORT_TTL        = 64;
 const bit<16> REPORT_UDP_FIXED_BYTES = 20; // UDP 8, group header 8, first word of the report 4
 

@@ -1,4 +1,7 @@
-// Deparser: emits what is valid, in wire order. A packet-out header is never valid here.
+// Deparser: the packet as it leaves.
+//
+// Reads: which headers are valid; a packet-out header never is.
+// Writes: those, in wire order.
 
 #ifndef FABRIC_DEPARSER_P4
 #define FABRIC_DEPARSER_P4
@@ -21,6 +24,9 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.report_queue);
         packet.emit(hdr.report_ingress_time);
         packet.emit(hdr.report_egress_time);
+        packet.emit(hdr.report_interfaces);
+        packet.emit(hdr.report_utilisation);
+        packet.emit(hdr.report_buffer);
         packet.emit(hdr.report_drop);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);
@@ -35,6 +41,9 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.int_queue);
         packet.emit(hdr.int_ingress_time);
         packet.emit(hdr.int_egress_time);
+        packet.emit(hdr.int_interfaces);
+        packet.emit(hdr.int_utilisation);
+        packet.emit(hdr.int_buffer);
         packet.emit(hdr.int_ones_1);
         packet.emit(hdr.int_ones_2);
         packet.emit(hdr.int_ones_4);

@@ -1,5 +1,8 @@
-// Egress: ECN, load, INT, rewrite, hellos, and the counters of what is really sent. A clone becomes a report
-// instead.
+// Egress: ECN, load, INT, rewrite, hellos, and the counters of what is really sent.
+//
+// Reads: whether the packet was routed; whether it is a clone, which becomes a report instead.
+// Decides: a probe does not go back where it came from.
+// Writes: counters of packets that leave; all else is the stages'.
 
 #ifndef FABRIC_EGRESS_P4
 #define FABRIC_EGRESS_P4
@@ -19,7 +22,6 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     @brief("Packets sent; index: egress_port << 3 | queue.")
     counter(PORT_QUEUES, CounterType.packets_and_bytes) queue_tx;
 
-    // A probe does not go back where it came from.
     @hidden
     action prune() {
         meta.verdict = VERDICT_DROP;

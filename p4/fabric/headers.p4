@@ -143,6 +143,9 @@ header int_ports_t    { bit<16> ingress; bit<16> egress; }
 header int_latency_t  { bit<32> ns; }
 header int_queue_t    { bit<8> id; bit<24> depth; }
 header int_time_t     { bit<64> ns; }
+header int_interfaces_t  { bit<32> ingress; bit<32> egress; }
+header int_utilisation_t { bit<32> share; }   // of 65536
+header int_buffer_t   { bit<8> id; bit<24> occupancy; }
 // Ones, for what a switch cannot tell; the sizes add up to any number of words from 0 to 31.
 header int_ones_1_t   { bit<32> ones; }
 header int_ones_2_t   { bit<64> ones; }
@@ -218,6 +221,9 @@ struct headers_t {
     int_queue_t    report_queue;
     int_time_t     report_ingress_time;
     int_time_t     report_egress_time;
+    int_interfaces_t  report_interfaces;
+    int_utilisation_t report_utilisation;
+    int_buffer_t   report_buffer;
     report_drop_t  report_drop;
 
     ipv4_t       ipv4;
@@ -234,6 +240,9 @@ struct headers_t {
     int_queue_t   int_queue;
     int_time_t    int_ingress_time;
     int_time_t    int_egress_time;
+    int_interfaces_t  int_interfaces;
+    int_utilisation_t int_utilisation;
+    int_buffer_t  int_buffer;
     int_ones_1_t  int_ones_1;
     int_ones_2_t  int_ones_2;
     int_ones_4_t  int_ones_4;

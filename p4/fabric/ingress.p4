@@ -1,7 +1,9 @@
 // Ingress: the stages in order, then the verdict.
 //
-// A stage runs only while the verdict of those before it is `forward`; none undoes a verdict, save that
-// the filter may turn a punt by route or TTL into a drop. egress_spec is settled once, at the end.
+// Reads: the verdict of each stage.
+// Decides: which stage is next. One runs only while the verdict of those before it is `forward`; none undoes a
+// verdict, save that the filter may turn a punt by route or TTL into a drop.
+// Writes: egress_spec and priority, once, at the end; counters of what comes in and of drops.
 
 #ifndef FABRIC_INGRESS_P4
 #define FABRIC_INGRESS_P4

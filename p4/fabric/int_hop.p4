@@ -6,12 +6,14 @@
 // Writes: through int_source.p4, int_push.p4 and int_strip.p4, the INT headers; then the lengths and the
 // transport checksum. The checksum is updated by the difference (RFC 1624), so that a wrong one stays as
 // wrong as it was, and the sink's difference undoes the source's. A UDP checksum of 0 stays 0, one that
-// comes out as 0 is sent as 0xffff (RFC 768). At the sink, checksum.p4 does that. Under an added UDP header the packet's own is not touched.
+// comes out as 0 is sent as 0xffff (RFC 768). At the sink, checksum.p4 does that. Under an added UDP header
+// the packet's own is not touched.
 
 #ifndef FABRIC_INT_HOP_P4
 #define FABRIC_INT_HOP_P4
 
 control IntHop(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    IntAbout() about;
     IntSource() source;
     IntPush() push;
     IntStrip() strip;
@@ -53,6 +55,7 @@ control IntHop(inout headers_t hdr, inout metadata_t meta, inout standard_metada
 
     apply {
         if (int_port.apply().hit) {
+            about.apply(hdr, meta, std);
             if (hdr.ipv4.isValid()) {
                 meta.ip_len = hdr.ipv4.total_len;
             } else {

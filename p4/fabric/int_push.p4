@@ -4,9 +4,9 @@
 // Decides: nothing is pushed, and flag E set, when no hop is left; flag M when the packet would outgrow
 // the port's MTU. A hop either adds all that is asked for or nothing: where the words asked for do not fit
 // Hop ML, or the stack would outgrow what the parser takes, the packet goes on as it came.
-// Writes: node, ports, latency, queue and times in front of the stack, by instruction bit. Everything
-// behind bit 5 is ones: logical interfaces, utilisation and buffer are not known here, reserved bits and
-// domains have no meaning here, and the checksum itself is updated instead of its complement (bit 15).
+// Writes: node, ports, latency, queue, times, and what int_about.p4 found out, in front of the stack, by
+// instruction bit. Everything behind bit 8 is ones: reserved bits and domains have no meaning here, and the
+// checksum itself is updated instead of its complement (bit 15).
 
 #ifndef FABRIC_INT_PUSH_P4
 #define FABRIC_INT_PUSH_P4
@@ -25,10 +25,9 @@ control IntPush(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         bits = hdr.int_md.instructions;
         bytes = (bit<16>)hdr.int_md.hop_ml << 2;
         known = (bit<5>)bits[15:15] + (bit<5>)bits[14:14] + (bit<5>)bits[13:13]
-            + (bit<5>)bits[12:12] + ((bit<5>)bits[11:11] << 1) + ((bit<5>)bits[10:10] << 1);
-        words = (bit<8>)known + ((bit<8>)bits[9:9] << 1)
-            + (bit<8>)bits[8:8] + (bit<8>)bits[7:7] + (bit<8>)bits[6:6] + (bit<8>)bits[5:5]
-            + (bit<8>)bits[4:4] + (bit<8>)bits[3:3] + (bit<8>)bits[2:2] + (bit<8>)bits[1:1]
+            + (bit<5>)bits[12:12] + ((bit<5>)bits[11:11] << 1) + ((bit<5>)bits[10:10] << 1)
+            + ((bit<5>)bits[9:9] << 1) + (bit<5>)bits[8:8] + (bit<5>)bits[7:7];
+        words = (bit<8>)known + (bit<8>)bits[6:6] + (bit<8>)bits[5:5] + (bit<8>)bits[4:4] + (bit<8>)bits[3:3] + (bit<8>)bits[2:2] + (bit<8>)bits[1:1]
             + (bit<8>)bits[0:0];
         ones = hdr.int_md.hop_ml - known;
     }
@@ -91,6 +90,33 @@ control IntPush(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         sum = sum + (bit<32>)ns[63:48] + (bit<32>)ns[47:32] + (bit<32>)ns[31:16] + (bit<32>)ns[15:0];
     }
 
+    @hidden
+    action push_interfaces() {
+        bit<32> from = meta.report.ingress_interface;
+        bit<32> to = meta.report.egress_interface;
+        hdr.int_interfaces.setValid();
+        hdr.int_interfaces.ingress = from;
+        hdr.int_interfaces.egress = to;
+        sum = sum + (bit<32>)from[31:16] + (bit<32>)from[15:0] + (bit<32>)to[31:16] + (bit<32>)to[15:0];
+    }
+
+    @hidden
+    action push_utilisation() {
+        bit<32> share = meta.report.utilisation;
+        hdr.int_utilisation.setValid();
+        hdr.int_utilisation.share = share;
+        sum = sum + (bit<32>)share[31:16] + (bit<32>)share[15:0];
+    }
+
+    @hidden
+    action push_buffer() {
+        bit<8> id = BUFFER_OF(std.egress_port, meta.queue);
+        hdr.int_buffer.setValid();
+        hdr.int_buffer.id = id;
+        hdr.int_buffer.occupancy = (bit<24>)std.deq_qdepth;
+        sum = sum + (bit<32>)(id ++ 5w0 ++ std.deq_qdepth[18:16]) + (bit<32>)std.deq_qdepth[15:0];
+    }
+
     apply {
         count_words();
         if (hdr.int_md.remaining_hops == 0) {
@@ -114,6 +140,9 @@ control IntPush(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             if (bits[12:12] == 1) { push_queue(); }
             if (bits[11:11] == 1) { push_ingress_time(); }
             if (bits[10:10] == 1) { push_egress_time(); }
+            if (bits[9:9] == 1) { push_interfaces(); }
+            if (bits[8:8] == 1) { push_utilisation(); }
+            if (bits[7:7] == 1) { push_buffer(); }
             if (ones != 0) {
                 // 0xffff changes no one's complement sum.
                 if (ones[0:0] == 1) { hdr.int_ones_1.setValid(); hdr.int_ones_1.ones = ~32w0; }

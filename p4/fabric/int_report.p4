@@ -137,6 +137,29 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @hidden
+    action tell_interfaces() {
+        hdr.report_interfaces.setValid();
+        hdr.report_interfaces.ingress = meta.report.ingress_interface;
+        hdr.report_interfaces.egress = meta.report.egress_interface;
+        metadata = metadata + 2;
+    }
+
+    @hidden
+    action tell_utilisation() {
+        hdr.report_utilisation.setValid();
+        hdr.report_utilisation.share = meta.report.utilisation;
+        metadata = metadata + 1;
+    }
+
+    @hidden
+    action tell_buffer() {
+        hdr.report_buffer.setValid();
+        hdr.report_buffer.id = BUFFER_OF(meta.report.egress_port, meta.report.queue);
+        hdr.report_buffer.occupancy = (bit<24>)meta.report.depth;
+        metadata = metadata + 1;
+    }
+
+    @hidden
     action tell_drop() {
         hdr.report_drop.setValid();
         hdr.report_drop.queue = (bit<8>)meta.report.queue;
@@ -182,6 +205,9 @@ control IntReport(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (bits[12:12] == 1) { tell_queue(); }
             if (bits[11:11] == 1) { tell_ingress_time(); }
             if (bits[10:10] == 1) { tell_egress_time(); }
+            if (bits[9:9] == 1) { tell_interfaces(); }
+            if (bits[8:8] == 1) { tell_utilisation(); }
+            if (bits[7:7] == 1) { tell_buffer(); }
             if (bits[0:0] == 1) { tell_drop(); }
 
             if (hdr.ipv4.isValid()) {

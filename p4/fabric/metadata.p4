@@ -20,6 +20,9 @@ struct report_t {
     bit<19> depth;
     bit<48> ingress_time;   // us
     bit<48> egress_time;    // us
+    bit<32> ingress_interface;   // logical ones; ones: not known
+    bit<32> egress_interface;
+    bit<32> utilisation;    // of 65536; ones: not measured
     drop_reason_t drop_reason;
     bit<16> frame_len;      // bytes from Ethernet on, of the packet as it is shown
     bit<1>  stripped;       // the next four undo what the sink restored

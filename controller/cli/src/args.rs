@@ -205,6 +205,8 @@ Examples:
   meridian int watch all --listen 0.0.0.0:32766 --format json | jq .flows[].path
   meridian int watch src=10.0.0.1,proto=tcp --seconds 10
 
+Ctrl-C ends it with a last update that has every flow; as JSON it says \"last\": true.
+
 Reports reach it from switches whose policy names its address as `collector`, or from
 `meridian up --int-reports ADDRESS` where they go to the controller. It does not matter
 which switches send them: Telemetry Report v2.0 with INT-MD v2.1.")]

@@ -4,10 +4,13 @@
 //! watch nobody. With it the members of groups are watched: switches say hello to their neighbours, and
 //! leaves send probes of their LA domains. The data plane has no timers, so something at each switch's CPU port
 //! has to send the frames of [`beats`], each at its interval; a multicast group carries them to the ports.
+//!
+//! What is configured comes from the topology's policy (`policy.ars`, [`Ars::of`]), unless the caller's options
+//! say otherwise.
 
-use p4runtime::entry::{multicast_group, replica};
-use p4runtime::v1::MulticastGroupEntry;
-use topology::{End, MacAddr, Policy, SwitchId, Topology};
+use crate::reconcile::{Copier, Copies};
+use std::collections::BTreeMap;
+use topology::{ArsMode, ArsPolicy, End, MacAddr, Policy, SwitchId, Topology};
 
 /// How a packet's member of a group is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,6 +59,18 @@ impl Mode {
             Self::FlowletQuality => 2,
             Self::PerPacketRandom => 3,
             Self::PerPacketQuality => 4,
+        }
+    }
+}
+
+impl From<ArsMode> for Mode {
+    fn from(mode: ArsMode) -> Self {
+        match mode {
+            ArsMode::Fixed => Self::Fixed,
+            ArsMode::FlowletRandom => Self::FlowletRandom,
+            ArsMode::FlowletQuality => Self::FlowletQuality,
+            ArsMode::PerPacketRandom => Self::PerPacketRandom,
+            ArsMode::PerPacketQuality => Self::PerPacketQuality,
         }
     }
 }
@@ -156,6 +171,45 @@ impl Ars {
         }
     }
 
+    /// What the topology's policy asks for.
+    #[must_use]
+    pub fn of(policy: &ArsPolicy) -> Self {
+        let us = |ns: u64| u32::try_from(ns / 1_000).unwrap_or(u32::MAX);
+        let hellos = policy.hello_ns.map(|ns| {
+            let interval_us = us(ns);
+            Hellos {
+                interval_us,
+                gray_is_dead: policy.gray_is_dead,
+                ..Hellos::default()
+            }
+        });
+        let ars = Self {
+            idle_us: us(policy.idle_ns),
+            hellos,
+            probes: policy.probe_ns.map(|ns| Probes {
+                interval_us: us(ns),
+            }),
+            ..Self::new(policy.mode.into())
+        };
+        ars.no_faster_than(1)
+    }
+
+    /// The same with hellos and probes at least so far apart: what makes them may not keep up with the policy.
+    #[must_use]
+    pub fn no_faster_than(mut self, interval_us: u32) -> Self {
+        if let Some(hellos) = &mut self.hellos {
+            hellos.interval_us = hellos.interval_us.max(interval_us);
+            // A link is found gray, or not, hello by hello.
+            hellos.hold_us = hellos
+                .hold_us
+                .max(hellos.interval_us.saturating_mul(GRAY_HELLOS));
+        }
+        if let Some(probes) = &mut self.probes {
+            probes.interval_us = probes.interval_us.max(interval_us);
+        }
+        self
+    }
+
     pub(super) fn path_age_us(&self) -> u32 {
         self.probes.map_or(0, |probes| probes.age_us())
     }
@@ -166,9 +220,17 @@ impl Ars {
 
     /// What a byte is of a port's capacity in the window, of which all is 65 536, times 65 536.
     pub(super) fn use_scale(&self, speed_bps: u64) -> u32 {
-        let bytes = u128::from(speed_bps) * (1u128 << self.use_window.min(40)) / 8_000_000;
-        u32::try_from((1u128 << 32) / bytes.max(1)).unwrap_or(u32::MAX)
+        use_scale(speed_bps, self.use_window)
     }
+}
+
+/// Hellos that a gray link stays gray for, at least.
+const GRAY_HELLOS: u32 = 10;
+
+/// What a byte is of a port's capacity in 2^`window` us, of which all is 65 536, times 65 536.
+pub(super) fn use_scale(speed_bps: u64, window: u8) -> u32 {
+    let bytes = u128::from(speed_bps) * (1u128 << window.min(40)) / 8_000_000;
+    u32::try_from((1u128 << 32) / bytes.max(1)).unwrap_or(u32::MAX)
 }
 
 /// Multicast groups: all neighbouring switches, those above, those below.
@@ -195,14 +257,15 @@ pub(super) fn ports(topology: &Topology, switch: SwitchId) -> (Vec<u16>, Vec<u16
 
 /// The multicast groups that a switch needs. They do not depend on failures.
 #[must_use]
-pub fn multicast_groups(topology: &Topology, switch: SwitchId) -> Vec<MulticastGroupEntry> {
+pub fn multicast_groups(topology: &Topology, switch: SwitchId) -> BTreeMap<Copier, Copies> {
     let (above, below) = ports(topology, switch);
     let all = [&above[..], &below[..]].concat();
     [(NEIGHBOURS, all), (ABOVE, above), (BELOW, below)]
         .into_iter()
         .filter(|(_, ports)| !ports.is_empty())
         .map(|(group, ports)| {
-            multicast_group(group.into(), ports.into_iter().map(|port| replica(port, 0)))
+            let copies = Copies::to_ports(ports, 0);
+            (Copier::MulticastGroup(group.into()), copies)
         })
         .collect()
 }
@@ -262,6 +325,42 @@ mod tests {
             let bytes = speed / 8 * 32 / 1_000_000;
             let used = (bytes * u64::from(ars.use_scale(speed))) >> 16;
             assert!((65_000..=65_536).contains(&used), "{speed}: {used}");
+        }
+    }
+
+    #[test]
+    fn a_policy_becomes_microseconds_and_intervals_can_be_stretched() {
+        let policy = ArsPolicy {
+            mode: ArsMode::FlowletQuality,
+            idle_ns: 30_000,
+            hello_ns: Some(40_000),
+            probe_ns: None,
+            gray_is_dead: true,
+        };
+        let ars = Ars::of(&policy);
+        assert_eq!(
+            (ars.mode, ars.idle_us, ars.probes),
+            (Mode::FlowletQuality, 30, None)
+        );
+        let hellos = ars.hellos.unwrap_or_default();
+        assert_eq!(
+            (hellos.interval_us, hellos.detection_us(), hellos.hold_us),
+            (40, 90, 10_000)
+        );
+        assert!(hellos.gray_is_dead);
+        let slow = ars.no_faster_than(100_000).hellos.unwrap_or_default();
+        assert_eq!(
+            (slow.interval_us, slow.detection_us(), slow.hold_us),
+            (100_000, 225_000, 1_000_000)
+        );
+        for mode in Mode::ALL {
+            let named = topology::ARS_MODES
+                .iter()
+                .find(|(name, _)| *name == mode.name());
+            assert_eq!(
+                named.map(|(_, of_policy)| Mode::from(*of_policy)),
+                Some(mode)
+            );
         }
     }
 

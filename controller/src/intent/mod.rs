@@ -19,7 +19,7 @@ pub use spread::{Base, Spread, Via, spread};
 use crate::entries::AnyEntry;
 use crate::fabric::{Fabric, Targets};
 use crate::placement::{Path, Terminal, terminals};
-use crate::reconcile::State;
+use crate::reconcile::{Copier, Copies, State};
 use crate::routing::{self, LinkSet, Routes};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -38,7 +38,8 @@ pub struct Options {
     /// Bytes of the packets that queues are measured in: depths of ECN profiles are given in bytes, and the
     /// data plane counts packets. `None`: full packets of the policy's MTU and their Ethernet header.
     pub packet_bytes: Option<u64>,
-    /// How groups adapt; `None`: fixed, and their members are not watched.
+    /// How groups adapt; `None`: as the topology's policy says, and without one they are fixed, and their members
+    /// not watched.
     pub ars: Option<Ars>,
 }
 
@@ -123,6 +124,8 @@ pub struct Pin {
 pub struct Intent {
     /// By switch, as the topology numbers them.
     pub switches: Vec<Vec<AnyEntry>>,
+    /// Multicast groups and clone sessions by switch; they are the same whatever fails.
+    pub copies: Vec<BTreeMap<Copier, Copies>>,
     /// Pins that a switch's table had no place for, by switch. Those flows take the routes there.
     pub left_out: BTreeMap<u32, usize>,
 }
@@ -157,9 +160,13 @@ impl Intent {
     pub fn states(&self, topology: &Topology) -> Result<Vec<State>, Unfit> {
         let state = |(switch, entries): (usize, &Vec<AnyEntry>)| {
             let wire: Result<Vec<_>, _> = entries.iter().map(AnyEntry::to_table_entry).collect();
-            wire.map(State::from_unique).map_err(|source| Unfit {
+            let wire = wire.map_err(|source| Unfit {
                 switch: topology.switches()[switch].name.clone(),
                 source,
+            })?;
+            Ok(State {
+                copies: self.copies.get(switch).cloned().unwrap_or_default(),
+                ..State::from_unique(wire)
             })
         };
         self.switches.iter().enumerate().map(state).collect()
@@ -191,6 +198,11 @@ impl Planner {
     /// Prepares `topology`.
     #[must_use]
     pub fn new(topology: Arc<Topology>, options: Options) -> Self {
+        let of_policy = topology.policy().ars.as_ref().map(Ars::of);
+        let options = Options {
+            ars: options.ars.or(of_policy),
+            ..options
+        };
         let fabric = Fabric::new(topology);
         let none = LinkSet::none();
         let targets = fabric.targets(&none, options.loopbacks);
@@ -206,6 +218,12 @@ impl Planner {
     #[must_use]
     pub fn topology(&self) -> &Arc<Topology> {
         &self.fabric.topology
+    }
+
+    /// How groups adapt, if they do.
+    #[must_use]
+    pub fn ars(&self) -> Option<&Ars> {
+        self.options.ars.as_ref()
     }
 
     /// The topology's switches as a graph.
@@ -265,8 +283,17 @@ impl Planner {
             }
             let pins = &pins[..pins.len().min(room)];
             intent.switches.push(self.switch(switch, view, pins));
+            intent.copies.push(self.copies(switch));
         }
         intent
+    }
+
+    fn copies(&self, switch: SwitchId) -> BTreeMap<Copier, Copies> {
+        let mut copies = telemetry::clone_sessions(self.topology());
+        if self.options.ars.is_some() {
+            copies.extend(multicast_groups(self.topology(), switch));
+        }
+        copies
     }
 
     fn switch(&self, switch: SwitchId, view: &View, pins: &[(&FlowKey, u32)]) -> Vec<AnyEntry> {

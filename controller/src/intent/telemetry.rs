@@ -2,25 +2,29 @@
 //!
 //! Every switch pushes towards switches and strips towards NICs; leaves watch. Reports go by a clone
 //! session that has the number of the port they leave by, so that a change of route is a change of an
-//! entry; the sessions themselves are the same all the time ([`resources`]).
+//! entry; the sessions themselves are the same all the time.
 
 use super::Options;
+use super::ars::use_scale;
 use super::emit::{Emitter, address};
 use super::spread::{Spread, Via};
 use crate::entries::{
-    IntCollector, IntCollectorAction, IntDropReport, IntDropReportAction,
-    IntIndicator as Indicator, IntIndicatorAction, IntPort, IntPortAction, IntQueueReport,
-    IntQueueReportAction, IntWatchlist, IntWatchlistAction,
+    IntCollector, IntCollectorAction, IntDropReport, IntDropReportAction, IntEgressInterface,
+    IntEgressInterfaceAction, IntIndicator as Indicator, IntIndicatorAction, IntIngressInterface,
+    IntIngressInterfaceAction, IntPort, IntPortAction, IntQueueReport, IntQueueReportAction,
+    IntWatchlist, IntWatchlistAction, PortLoad, PortLoadAction,
 };
 use crate::fabric::Target;
+use crate::reconcile::{Copier, Copies};
 use crate::telemetry::DropReason;
 use ipnetwork::IpNetwork;
-use p4runtime::entry::{Error, clone_session, insert, modify, replica};
+use p4runtime::entry::{Error, modify};
 use p4runtime::info::Index;
 use p4runtime::typed::Ternary;
 use p4runtime::v1::{MeterConfig, Update};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
-use topology::{End, IntIndicator, IntPolicy, IntWatch, SwitchId, Topology, int_words};
+use topology::{End, IntIndicator, IntPolicy, IntWatch, Neighbour, SwitchId, Topology, int_words};
 
 /// The port that packet-ins leave by.
 const CPU_PORT: u16 = 510;
@@ -30,6 +34,14 @@ const REPORT_PORTS: u16 = 64;
 pub const REPORT_PORT: u16 = 32766;
 /// Largest threshold of a queue, in packets.
 const DEEPEST: u32 = (1 << 19) - 1;
+/// Instruction bit 6: logical interfaces.
+const INTERFACES: u16 = 1 << 9;
+/// Instruction bit 7: use of the egress port.
+const UTILISATION: u16 = 1 << 8;
+/// The use of a port is measured over 2^this us, where adaptive ECMP does not measure it already.
+const USE_WINDOW: u8 = 8;
+/// Tells a NIC's logical interface from a link's.
+const NIC_INTERFACE: u32 = 1 << 31;
 /// Cells of the pipeline's `int_report_meter`.
 const METER_CELLS: i64 = 3;
 
@@ -42,6 +54,8 @@ impl Emitter<'_> {
         self.indicators(&int);
         let session = self.collector(&int, spread);
         self.int_ports(&int, session);
+        self.interfaces(&int);
+        self.utilisation(&int, options);
         if self.topology.la_of_switch(self.switch).is_some() {
             self.watchlist(&int);
         }
@@ -155,6 +169,41 @@ impl Emitter<'_> {
         }
     }
 
+    /// Logical interfaces, if hops are asked for them.
+    fn interfaces(&mut self, int: &IntPolicy) {
+        if int.instructions & INTERFACES == 0 {
+            return;
+        }
+        let topology = self.topology;
+        for neighbour in topology.neighbours(self.switch) {
+            let (port, id) = (neighbour.port, interface_of(&neighbour));
+            let came_by = IntIngressInterfaceAction::CameBy { id };
+            self.put(IntIngressInterface { ingress_port: port }, came_by);
+            let goes_by = IntEgressInterfaceAction::GoesBy { id };
+            self.put(IntEgressInterface { egress_port: port }, goes_by);
+        }
+    }
+
+    /// Ports whose use has to be measured, if hops are asked for it; adaptive ECMP measures those between switches
+    /// already.
+    fn utilisation(&mut self, int: &IntPolicy, options: &Options) {
+        if int.instructions & UTILISATION == 0 {
+            return;
+        }
+        let topology = self.topology;
+        for neighbour in topology.neighbours(self.switch) {
+            if options.ars.is_some() && matches!(neighbour.far, End::Switch(_)) {
+                continue;
+            }
+            let measure = PortLoadAction::Measure {
+                scale: use_scale(topology[neighbour.link].speed_bps, USE_WINDOW),
+                window: USE_WINDOW,
+            };
+            let egress_port = neighbour.port;
+            self.put(PortLoad { egress_port }, measure);
+        }
+    }
+
     fn watchlist(&mut self, int: &IntPolicy) {
         let hop_ml = int_words(int.instructions) as u8;
         for (number, watch) in (0..).zip(&int.watch) {
@@ -208,6 +257,17 @@ impl Emitter<'_> {
     }
 }
 
+/// Number of a port's logical interface in telemetry. Both ends of a link between switches have the link's, its place
+/// among the topology's links from 1; all ports of one NIC, on whatever leaves, have the NIC's, its place among
+/// the NICs, with the highest bit set.
+#[must_use]
+pub fn interface_of(neighbour: &Neighbour) -> u32 {
+    match neighbour.far {
+        End::Nic(far) => NIC_INTERFACE | far.nic.0,
+        End::Switch(_) => neighbour.link.0 + 1,
+    }
+}
+
 /// Node number of a switch in telemetry: its P4Runtime device id.
 #[must_use]
 pub fn node_of(topology: &Topology, switch: SwitchId) -> u32 {
@@ -242,8 +302,26 @@ fn watched(watch: &IntWatch, priority: i32) -> IntWatchlist {
     }
 }
 
-/// What a switch needs besides entries: clone sessions for reports, and their rate. Written at every
-/// connection, before the entries.
+/// The clone sessions that reports go by: one for each port that may lead to a collector, and the controller's.
+#[must_use]
+pub(super) fn clone_sessions(topology: &Topology) -> BTreeMap<Copier, Copies> {
+    let Some(int) = &topology.policy().int else {
+        return BTreeMap::new();
+    };
+    let front = if int.collector.is_some() {
+        REPORT_PORTS
+    } else {
+        0
+    };
+    let session = |port: u16| {
+        let copies = Copies::to_ports([port], 1);
+        (Copier::CloneSession(port.into()), copies)
+    };
+    (1..=front).chain([CPU_PORT]).map(session).collect()
+}
+
+/// What a switch needs besides entries and clone sessions: the rate of reports. Written at every connection,
+/// before the entries.
 ///
 /// # Errors
 /// The program has no meter of this name, or fewer cells.
@@ -251,16 +329,7 @@ pub fn resources(topology: &Topology, index: &Index) -> Result<Vec<Update>, Erro
     let Some(int) = &topology.policy().int else {
         return Ok(Vec::new());
     };
-    let front = if int.collector.is_some() {
-        REPORT_PORTS
-    } else {
-        0
-    };
-    let sessions = (1..=front).chain([CPU_PORT]).map(|port| {
-        let copy = replica(u64::from(port), 1);
-        insert(clone_session(port.into(), 0, [copy]))
-    });
-    let mut updates: Vec<Update> = sessions.collect();
+    let mut updates = Vec::new();
     let rate = i64::from(int.reports.rate);
     for cell in 0..METER_CELLS {
         let config = MeterConfig {

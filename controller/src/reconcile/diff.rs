@@ -2,8 +2,10 @@
 //!
 //! Tables refer to each other: a route to a group, a group to its buckets, a bucket to a next hop. What is
 //! referred to is written before what refers to it and deleted after it. P4Runtime does not promise an
-//! order within one write (specification 12.2), so each rank of tables is a batch of its own.
+//! order within one write (specification 12.2), so each rank of tables is a batch of its own. Multicast groups
+//! and clone sessions, which entries of any table may refer to, come before all and go after all.
 
+use super::copies::{self, Copier, Copies};
 use super::state::{Action, Key, State, default_entry, entry};
 use p4runtime::v1;
 use std::collections::BTreeMap;
@@ -34,25 +36,22 @@ pub enum Update {
     Delete(Key),
     /// Another default action for a table; `None` for the program's own.
     Default(u32, Option<Action>),
+    /// A new multicast group or clone session.
+    InsertCopies(Copier, Copies),
+    /// Other copies than before.
+    ModifyCopies(Copier, Copies),
+    /// A multicast group or clone session that is to go.
+    DeleteCopies(Copier),
 }
 
 impl Update {
-    /// P4Info id of the table.
-    #[must_use]
-    pub fn table(&self) -> u32 {
-        match self {
-            Self::Insert(key, _) | Self::Modify(key, _) | Self::Delete(key) => key.table,
-            Self::Default(table, _) => *table,
-        }
-    }
-
     /// What to call the change in a message.
     #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
-            Self::Insert(..) => "insert",
-            Self::Modify(..) => "modify",
-            Self::Delete(..) => "delete",
+            Self::Insert(..) | Self::InsertCopies(..) => "insert",
+            Self::Modify(..) | Self::ModifyCopies(..) => "modify",
+            Self::Delete(..) | Self::DeleteCopies(..) => "delete",
             Self::Default(..) => "set the default of",
         }
     }
@@ -61,14 +60,17 @@ impl Update {
     #[must_use]
     pub fn to_wire(&self) -> v1::Update {
         use v1::update::Type;
-        let (kind, entry) = match self {
-            Self::Insert(key, action) => (Type::Insert, entry(key, Some(action))),
-            Self::Modify(key, action) => (Type::Modify, entry(key, Some(action))),
-            Self::Delete(key) => (Type::Delete, entry(key, None)),
-            Self::Default(table, action) => (Type::Modify, default_entry(*table, action.as_ref())),
-        };
-        let entity = v1::Entity {
+        let table = |entry| v1::Entity {
             entity: Some(v1::entity::Entity::TableEntry(entry)),
+        };
+        let (kind, entity) = match self {
+            Self::Insert(key, action) => (Type::Insert, table(entry(key, Some(action)))),
+            Self::Modify(key, action) => (Type::Modify, table(entry(key, Some(action)))),
+            Self::Delete(key) => (Type::Delete, table(entry(key, None))),
+            Self::Default(id, action) => (Type::Modify, table(default_entry(*id, action.as_ref()))),
+            Self::InsertCopies(copier, to) => (Type::Insert, copies::entity(*copier, Some(to))),
+            Self::ModifyCopies(copier, to) => (Type::Modify, copies::entity(*copier, Some(to))),
+            Self::DeleteCopies(copier) => (Type::Delete, copies::entity(*copier, None)),
         };
         v1::Update {
             r#type: kind.into(),
@@ -143,7 +145,11 @@ pub fn diff(desired: &State, actual: &State, ranks: &Ranks, largest: usize) -> P
             .or_default()
             .push(Update::Delete(key.clone()));
     }
-    let ordered = writes.into_values().chain(deletes.into_values().rev());
+    let (copies_first, copies_last) = diff_copies(desired, actual);
+    let ordered = std::iter::once(copies_first)
+        .chain(writes.into_values())
+        .chain(deletes.into_values().rev())
+        .chain(std::iter::once(copies_last));
     let batches = ordered.flat_map(|updates| {
         updates
             .chunks(largest.max(1))
@@ -153,6 +159,26 @@ pub fn diff(desired: &State, actual: &State, ranks: &Ranks, largest: usize) -> P
     Plan {
         batches: batches.collect(),
     }
+}
+
+/// Groups and sessions to write before all entries, and to delete after all.
+fn diff_copies(desired: &State, actual: &State) -> (Vec<Update>, Vec<Update>) {
+    let writes = desired
+        .copies
+        .iter()
+        .filter_map(|(copier, to)| match actual.copies.get(copier) {
+            Some(there) if there == to => None,
+            Some(_) => Some(Update::ModifyCopies(*copier, to.clone())),
+            None => Some(Update::InsertCopies(*copier, to.clone())),
+        });
+    let strays = actual
+        .copies
+        .keys()
+        .filter(|copier| !desired.copies.contains_key(copier));
+    (
+        writes.collect(),
+        strays.copied().map(Update::DeleteCopies).collect(),
+    )
 }
 
 /// What `state` is after `update`. Inserting what is there, or changing what is not, is left as is, as a
@@ -178,6 +204,17 @@ pub fn apply(state: &mut State, update: &Update) {
         }
         Update::Default(table, None) => {
             state.defaults.remove(table);
+        }
+        Update::InsertCopies(copier, to) => {
+            state.copies.entry(*copier).or_insert_with(|| to.clone());
+        }
+        Update::ModifyCopies(copier, to) => {
+            if let Some(there) = state.copies.get_mut(copier) {
+                there.clone_from(to);
+            }
+        }
+        Update::DeleteCopies(copier) => {
+            state.copies.remove(copier);
         }
     }
 }
@@ -231,6 +268,7 @@ mod tests {
         let has = |k: Key| state.entries.contains_key(&k);
         let fine = |(key, action): (&Key, &Action)| match (key.table, param(action)) {
             (ROUTE, (1, hop)) | (BUCKET, (_, hop)) => has(key_of(NEXTHOP, &[hop])),
+            (ROUTE, (3, copier)) => state.copies.contains_key(&copier_of(copier)),
             (ROUTE, (_, group)) => has(key_of(GROUP, &[group])),
             (GROUP, (_, size)) => {
                 let Match::Exact(id) = &key.fields[0].1 else {
@@ -245,6 +283,14 @@ mod tests {
             .iter()
             .find(|e| !fine(*e))
             .map(|(key, _)| key.clone())
+    }
+
+    fn copier_of(number: u8) -> Copier {
+        if number.is_multiple_of(2) {
+            Copier::MulticastGroup(number.into())
+        } else {
+            Copier::CloneSession(number.into())
+        }
     }
 
     fn key_of(table: u32, values: &[u8]) -> Key {
@@ -273,12 +319,19 @@ mod tests {
                         .insert(key(BUCKET, &[group, bucket]), act(6, hop));
                 }
             }
+            for _ in 0..pick(4) {
+                let ports = (0..pick(3)).map(|_| pick(5) as u16).collect::<Vec<_>>();
+                let copier = copier_of(pick(6) as u8);
+                state.copies.insert(copier, Copies::to_ports(ports, 1));
+            }
+            let copiers: Vec<u8> = (0..6)
+                .filter(|n| state.copies.contains_key(&copier_of(*n)))
+                .collect();
             for _ in 0..routes {
-                let by_group = !sizes.is_empty() && pick(2) == 0;
-                let action = if by_group {
-                    act(2, 1 + pick(sizes.len()) as u8)
-                } else {
-                    act(1, hops[pick(hops.len())])
+                let action = match pick(3) {
+                    0 if !sizes.is_empty() => act(2, 1 + pick(sizes.len()) as u8),
+                    1 if !copiers.is_empty() => act(3, copiers[pick(copiers.len())]),
+                    _ => act(1, hops[pick(hops.len())]),
                 };
                 state.entries.insert(key(ROUTE, &[pick(20) as u8]), action);
             }

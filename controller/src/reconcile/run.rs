@@ -1,12 +1,14 @@
 //! The part of reconciliation that talks to a switch.
 
+use super::copies::{self, Copier, Copies};
 use super::diff::{Plan, Ranks, Update, diff};
 use super::state::{Duplicate, State};
 use p4runtime::client::{Outcome, Session};
-use p4runtime::entry::{self, read_entity};
+use p4runtime::entry::read_entity;
 use p4runtime::info::Index;
 use p4runtime::v1;
 use p4runtime::v1::write_request::Atomicity;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Most updates that one write carries.
@@ -59,7 +61,7 @@ pub enum Error {
 /// What reconciliation did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Entries that the switch held before.
+    /// Entries that the switch held before, multicast groups and clone sessions included, as in all that follow.
     pub found: usize,
     /// Entries inserted.
     pub inserted: usize,
@@ -86,9 +88,11 @@ impl Report {
         };
         for update in plan.updates() {
             match update {
-                Update::Insert(..) => report.inserted += 1,
-                Update::Modify(..) | Update::Default(..) => report.modified += 1,
-                Update::Delete(..) => report.deleted += 1,
+                Update::Insert(..) | Update::InsertCopies(..) => report.inserted += 1,
+                Update::Modify(..) | Update::Default(..) | Update::ModifyCopies(..) => {
+                    report.modified += 1;
+                }
+                Update::Delete(..) | Update::DeleteCopies(..) => report.deleted += 1,
             }
         }
         report
@@ -108,12 +112,19 @@ impl std::ops::AddAssign for Report {
 /// An update in words: `insert table entry route_v4 vrf=1 ... -> route_group(...)`.
 #[must_use]
 pub fn describe(index: &Index, update: &Update) -> String {
-    let entity = update.to_wire().entity.unwrap_or_default();
-    format!("{} {}", update.verb(), read_entity(index, &entity))
+    match update {
+        Update::InsertCopies(copier, _)
+        | Update::ModifyCopies(copier, _)
+        | Update::DeleteCopies(copier) => format!("{} {copier}", update.verb()),
+        _ => {
+            let entity = update.to_wire().entity.unwrap_or_default();
+            format!("{} {}", update.verb(), read_entity(index, &entity))
+        }
+    }
 }
 
-/// Reads what the switch holds: all entries of tables whose entries can change, and default actions
-/// that are not the program's.
+/// Reads what the switch holds: all entries of tables whose entries can change, default actions that are not the
+/// program's, multicast groups and clone sessions.
 ///
 /// # Errors
 /// The session's, or an answer with one entry twice.
@@ -132,7 +143,13 @@ pub async fn read_state(session: &Session, index: &Index) -> Result<State, Error
             ..Default::default()
         }));
     }
+    patterns.extend(copies::patterns());
     let entities = session.read_all(patterns).await?;
+    let copies = entities.iter().filter_map(|entity| match &entity.entity {
+        Some(v1::entity::Entity::PacketReplicationEngineEntry(entry)) => copies::read(entry),
+        _ => None,
+    });
+    let copies: BTreeMap<Copier, Copies> = copies.collect();
     let fixed: Vec<u32> = tables().filter(|t| t.is_const_table).map(id).collect();
     let initial = |table_id: u32| {
         let table = tables().find(|t| id(t) == table_id)?;
@@ -149,6 +166,7 @@ pub async fn read_state(session: &Session, index: &Index) -> Result<State, Error
     state
         .defaults
         .retain(|table, action| initial(*table).is_some_and(|initial| !action.is_initial(initial)));
+    state.copies = copies;
     Ok(state)
 }
 
@@ -192,56 +210,10 @@ pub async fn write_batch(session: &Session, index: &Index, batch: &[Update]) -> 
     }
 }
 
-/// Writes multicast groups; those that are there already are replaced.
+/// Writes what is always there and only has to be set, such as meters.
 ///
 /// # Errors
-/// [`Error::Refused`] with the groups that could be neither inserted nor replaced.
-pub async fn write_groups(
-    session: &Session,
-    groups: Vec<v1::MulticastGroupEntry>,
-) -> Result<(), Error> {
-    let inserts = groups.iter().map(|g| entry::insert(g.clone()));
-    let report = session
-        .write(inserts.collect(), Atomicity::ContinueOnError)
-        .await?;
-    let there: Vec<_> = groups
-        .iter()
-        .zip(&report.outcomes)
-        .filter(|(_, outcome)| **outcome != Outcome::Done)
-        .map(|(group, _)| group)
-        .collect();
-    let modifies = there.iter().map(|g| entry::modify((*g).clone()));
-    let report = session
-        .write(modifies.collect(), Atomicity::ContinueOnError)
-        .await?;
-    let refusals: Vec<Refusal> = there
-        .iter()
-        .zip(&report.outcomes)
-        .filter(|(_, outcome)| **outcome != Outcome::Done)
-        .map(|(group, outcome)| Refusal {
-            update: format!("multicast group {}", group.multicast_group_id),
-            reason: match outcome {
-                Outcome::Failed(error) => error.to_string(),
-                _ => report.to_string(),
-            },
-        })
-        .collect();
-    match refusals.first().cloned() {
-        Some(first) => Err(Error::Refused {
-            attempted: groups.len(),
-            first,
-            refusals,
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Writes what is no table entry, such as clone sessions and meters, whether or not it is there already.
-/// It is modified first and only what is not there inserted, as some switches insert a clone session
-/// twice. What is there and not named stays: without an entry that refers to it, it has no effect.
-///
-/// # Errors
-/// The session's, with the updates that could be done in neither way.
+/// The session's, with the updates that were not done.
 pub async fn write_resources(
     session: &Session,
     updates: &[v1::Update],
@@ -249,23 +221,7 @@ pub async fn write_resources(
     if updates.is_empty() {
         return Ok(());
     }
-    let modifies = updates.iter().cloned().map(|update| v1::Update {
-        r#type: v1::update::Type::Modify.into(),
-        ..update
-    });
-    let report = session
-        .write(modifies.collect(), Atomicity::ContinueOnError)
-        .await?;
-    let rest: Vec<_> = updates
-        .iter()
-        .zip(&report.outcomes)
-        .filter(|(_, outcome)| **outcome != Outcome::Done)
-        .map(|(update, _)| update.clone())
-        .collect();
-    if rest.is_empty() {
-        return Ok(());
-    }
-    session.write_all(rest).await
+    session.write_all(updates.to_vec()).await
 }
 
 /// Writes all batches of a plan in order, and stops at the first that is not done completely: what
@@ -292,7 +248,7 @@ pub async fn reconcile(
 ) -> Result<Report, Error> {
     let actual = read_state(session, index).await?;
     let plan = diff(desired, &actual, ranks, LARGEST_BATCH);
-    let report = Report::of(&plan, actual.entries.len());
+    let report = Report::of(&plan, actual.entries.len() + actual.copies.len());
     if plan.is_empty() {
         return Ok(report);
     }

@@ -4,6 +4,7 @@
 //! Here every value is in its shortest form, bits outside a mask are zero, don't-care fields are absent
 //! and fields are in the order of their ids, so that equal entries are equal values.
 
+use super::copies::{Copier, Copies};
 use p4runtime::bytes::canonical;
 use p4runtime::v1;
 use p4runtime::v1::field_match::FieldMatchType;
@@ -67,13 +68,16 @@ impl Action {
     }
 }
 
-/// The entries of all tables of a switch, and default actions that are not the program's own.
+/// The entries of all tables of a switch, default actions that are not the program's own, and where packets
+/// are copied to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Entries by key.
     pub entries: BTreeMap<Key, Action>,
     /// Default actions by table.
     pub defaults: BTreeMap<u32, Action>,
+    /// Multicast groups and clone sessions.
+    pub copies: BTreeMap<Copier, Copies>,
 }
 
 /// Two entries of one state have the same key.

@@ -32,6 +32,9 @@ pub enum SwitchError {
     /// What is to be written does not suit the program.
     #[error(transparent)]
     Entity(#[from] p4runtime::entry::Error),
+    /// A header of what is to be sent does not suit the program.
+    #[error(transparent)]
+    Header(#[from] p4runtime::typed::Error),
     /// There is no way to where telemetry reports are to go.
     #[error("telemetry reports cannot be passed on: {0}")]
     Reports(std::io::Error),

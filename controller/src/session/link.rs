@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
+use tokio::time::MissedTickBehavior;
 use topology::Topology;
 
 /// Packets of a switch that the controller saw.
@@ -201,6 +202,35 @@ impl Link {
         };
         let session = self.session()?;
         Ok(reconcile::reconcile(&session, &self.program.index, &desired, &ranks()).await?)
+    }
+
+    /// Submits a frame to the switch's pipeline again and again, until the link is dropped.
+    pub(super) fn start_beat(self: &Arc<Self>, beat: &intent::Beat) -> Result<(), SwitchError> {
+        let header = PacketOutHeader {
+            egress_port: 0,
+            submit_to_ingress: 1,
+            pad: 0,
+        };
+        let packet = PacketOut {
+            payload: beat.frame.clone(),
+            metadata: header.encode()?,
+        };
+        let every = Duration::from_micros(beat.interval_us.max(1).into());
+        let weak = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(every);
+            // What was missed is of no use any more.
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+            loop {
+                ticks.tick().await;
+                let Some(link) = weak.upgrade() else { return };
+                if let Ok(session) = link.session() {
+                    // The task that serves the session finds out that it is lost.
+                    let _ = session.packet_out(packet.clone()).await;
+                }
+            }
+        });
+        Ok(())
     }
 
     /// The answer to a punted packet, if it gets one.

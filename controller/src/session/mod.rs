@@ -16,6 +16,7 @@ pub use error::{FleetError, SwitchError};
 pub use program::Program;
 
 use crate::desired::{Change, Desired};
+use crate::intent::{Ars, beats};
 use crate::neighbour::Responder;
 use crate::reconcile::{self, State, Update};
 use crate::telemetry::{SwitchCounters, Telemetry};
@@ -221,28 +222,20 @@ impl Controller {
         Ok(updates)
     }
 
-    /// Writes the multicast groups that hellos and probes need ([`intent::multicast_groups`](crate::intent)) to all
-    /// switches; groups that are there already are replaced.
+    /// Makes every switch's hellos and probes ([`intent::beats`](crate::intent::beats)): the data plane has no timers, so
+    /// its frames are submitted by the CPU port, each at its interval, until the controller is dropped. What they
+    /// lead to is decided in the data plane alone. While a session is lost its switch gets none, and takes none of
+    /// its neighbours for dead.
     ///
     /// # Errors
-    /// The switches that failed, and why.
-    pub async fn write_multicast_groups(&self) -> Result<(), FleetError> {
-        let topology = Arc::clone(&self.topology);
-        let tasks = self
-            .topology
-            .switch_ids()
-            .zip(&self.links)
-            .map(|(switch, link)| {
-                let groups = crate::intent::multicast_groups(&topology, switch);
-                let link = Arc::clone(link);
-                let name = link.endpoint.name.clone();
-                let write = async move {
-                    let session = link.session()?;
-                    Ok(reconcile::write_groups(&session, groups).await?)
-                };
-                (switch, name, write)
-            });
-        all("writing multicast groups", tasks).await.map(drop)
+    /// The program's packet-out header is another one.
+    pub fn start_beats(&self, ars: &Ars) -> Result<(), SwitchError> {
+        for (switch, link) in self.topology.switch_ids().zip(&self.links) {
+            for beat in beats(&self.topology, switch, ars) {
+                link.start_beat(&beat)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the table entries that a switch holds.

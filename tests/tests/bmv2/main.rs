@@ -5,6 +5,7 @@
 //! `cargo test -p tests --test bmv2 -- --ignored`, for one of them with `on_bmv2::` before the `--`.
 #![allow(clippy::unwrap_used)]
 
+mod adaptive;
 mod differential;
 mod entries;
 #[allow(
@@ -59,7 +60,7 @@ macro_rules! vectors {
 }
 
 mod on_bmv2 {
-    use crate::{scenarios, telemetry};
+    use crate::{adaptive, scenarios, telemetry};
 
     vectors! {
         crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
@@ -79,6 +80,16 @@ mod on_bmv2 {
     }
     scenarios! {
         crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
+        adaptive:
+        fixed_groups_go_by_the_hash
+        flowlets_stay_together_and_go_by_weight
+        packets_go_by_weight
+        quality_follows_probes
+        no_member_left_is_a_drop_and_no_crash
+        a_silent_neighbour_is_left
+    }
+    scenarios! {
+        crate::switch::Target::Bmv2, "needs root and simple_switch_grpc",
         telemetry:
         measures_packets_by_dscp
         measures_packets_by_udp_port
@@ -86,7 +97,7 @@ mod on_bmv2 {
 }
 
 mod on_meridian_switch {
-    use crate::{scenarios, telemetry};
+    use crate::{adaptive, scenarios, telemetry};
 
     vectors! {
         crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",
@@ -102,6 +113,16 @@ mod on_meridian_switch {
         sends_packet_outs_untouched_or_routed
         drops_and_counts_by_reason
         cnps_ride_the_control_queue
+    }
+    scenarios! {
+        crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",
+        adaptive:
+        fixed_groups_go_by_the_hash
+        flowlets_stay_together_and_go_by_weight
+        packets_go_by_weight
+        quality_follows_probes
+        no_member_left_is_a_drop_and_no_crash
+        a_silent_neighbour_is_left
     }
     scenarios! {
         crate::switch::Target::MeridianSwitch, "needs root and a built meridian-switch",

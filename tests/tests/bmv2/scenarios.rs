@@ -26,8 +26,18 @@ fn comes_out(switch: &Switch, port: usize) -> Vec<u8> {
     frames.remove(0)
 }
 
-/// The bucket of a flow in the group: the hash as the reference of the pipeline describes it.
+/// The bucket of a flow in the group.
 fn bucket(flow: &Ipv4, src_port: u16, dst_port: u16, dest_qp: u32) -> u64 {
+    bucket_of(flow, (src_port, dst_port, dest_qp), (GROUP_SEED, BUCKETS))
+}
+
+/// The bucket of a flow, by ports and queue pair, in a group of a seed and size: the hash as the reference of the
+/// pipeline describes it.
+pub(crate) fn bucket_of(
+    flow: &Ipv4,
+    (src_port, dst_port, dest_qp): (u16, u16, u32),
+    (seed, size): (u64, u64),
+) -> u64 {
     let key = [
         &flow.src.to_ipv6_mapped().octets()[..],
         &flow.dst.to_ipv6_mapped().octets(),
@@ -37,11 +47,11 @@ fn bucket(flow: &Ipv4, src_port: u16, dst_port: u16, dest_qp: u32) -> u64 {
         &dest_qp.to_be_bytes()[1..],
     ]
     .concat();
-    let mut hash = crc32(&key) ^ GROUP_SEED as u32;
+    let mut hash = crc32(&key) ^ seed as u32;
     hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
     hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
     hash ^= hash >> 16;
-    (u64::from(hash) * BUCKETS) >> 32
+    (u64::from(hash) * size) >> 32
 }
 
 /// CRC-32 of IEEE 802.3, bit by bit.

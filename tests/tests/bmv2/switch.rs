@@ -194,6 +194,12 @@ impl Switch {
 
     /// Packets of every entry of a table with a direct counter.
     pub(crate) fn direct_counter(&self, table: &str) -> Vec<i64> {
+        let counts = self.direct_counts(table).into_iter();
+        counts.map(|(_, packets)| packets).collect()
+    }
+
+    /// Every entry of a table with a direct counter, and its packets.
+    pub(crate) fn direct_counts(&self, table: &str) -> Vec<(TableEntry, i64)> {
         let all = DirectCounterEntry {
             table_entry: Some(self.index.table(table).unwrap().all(false)),
             data: None,
@@ -201,7 +207,9 @@ impl Switch {
         self.read(all)
             .into_iter()
             .map(|found| match found {
-                entity::Entity::DirectCounterEntry(entry) => entry.data.unwrap().packet_count,
+                entity::Entity::DirectCounterEntry(entry) => {
+                    (entry.table_entry.unwrap(), entry.data.unwrap().packet_count)
+                }
                 other => panic!("{other:?}"),
             })
             .collect()
@@ -209,26 +217,18 @@ impl Switch {
 
     /// Sends a frame into a port, and gives bmv2 time to take it: its receive ring has 32 places.
     pub(crate) fn send(&self, port: usize, frame: &[u8]) {
-        self.wires[port - 1].send(frame).unwrap();
+        self.send_at_once(port, frame);
         std::thread::sleep(Duration::from_micros(500));
+    }
+
+    /// Sends a frame into a port.
+    pub(crate) fn send_at_once(&self, port: usize, frame: &[u8]) {
+        self.wires[port - 1].send(frame).unwrap();
     }
 
     /// Up to `count` frames out of a port.
     pub(crate) fn receive(&self, port: usize, count: usize, within: Duration) -> Vec<Vec<u8>> {
         self.wires[port - 1].receive(count, within).unwrap()
-    }
-
-    /// Packet-ins that have come, until there is a pause: ingress port, reason and frame.
-    pub(crate) fn packet_ins(&mut self, pause: Duration) -> Vec<(u128, u128, Vec<u8>)> {
-        let mut all = Vec::new();
-        loop {
-            let packets = &mut self.streams.packets;
-            let next = async { tokio::time::timeout(pause, packets.recv()).await };
-            match self.runtime.block_on(next) {
-                Ok(Some(packet)) => all.push(self.opened(packet)),
-                Ok(None) | Err(_) => return all,
-            }
-        }
     }
 
     /// The next packet-in: ingress port, reason and frame.

@@ -16,8 +16,11 @@ const NODE: u32 = 0xa0b0_c0d0;
 const DSCP: u8 = 0x17;
 const PORT: u16 = 0x4242;
 const CPU: u64 = 510;
-/// Node, ports and queue: what can be foretold on a real switch.
-const INSTRUCTIONS: u16 = 0xd000;
+/// Node, ports, queue, logical interfaces, use of the port (not measured) and buffer: what can be foretold on
+/// a real switch.
+const INSTRUCTIONS: u16 = 0xd380;
+/// Added to a port's number.
+const INTERFACE: u32 = 0x4321_0000;
 /// Ethernet, IPv4 and UDP before a report.
 const BEFORE_REPORT: usize = 42;
 
@@ -34,14 +37,11 @@ fn watch(indicator: Indicator) -> Watch {
 /// What this switch knows of a packet.
 fn hop(ingress: u16, egress: u16) -> Hop {
     Hop {
-        node: NODE,
-        ingress,
-        egress,
-        queue: 0,
-        depth: 0,
-        arrived: 0,
-        left: 0,
-        mtu: 9000,
+        logical: Some((
+            INTERFACE + u32::from(ingress),
+            INTERFACE + u32::from(egress),
+        )),
+        ..Hop::between(NODE, ingress, egress)
     }
 }
 
@@ -102,6 +102,13 @@ pub(crate) fn telemetry(index: &Index, watch: &Watch) -> Result<Vec<TableEntry>,
             .action("carries_int", nothing)
             .build()?,
     ];
+    for port in 1..=3u64 {
+        let id = [("id", u64::from(INTERFACE) + port)];
+        let came_by = entry("int_ingress_interface")?.exact("ingress_port", port);
+        entries.push(came_by.action("came_by", id).build()?);
+        let goes_by = entry("int_egress_interface")?.exact("egress_port", port);
+        entries.push(goes_by.action("goes_by", id).build()?);
+    }
     for npt in [1u64, 2] {
         let indicator = entry("int_indicator")?
             .exact("npt", npt)
@@ -196,10 +203,7 @@ fn measure(switch: &mut Switch, indicator: Indicator) {
     // Sink: from the switch at port 3 to the host at port 2.
     let to_host = routes(switch.index(), 2).unwrap();
     switch.write(updates(to_host, entry::modify));
-    let far = Hop {
-        node: 77,
-        ..hop(4, 5)
-    };
+    let far = Hop::between(77, 4, 5);
     let mut collector = Collector::new(Config {
         indicators: vec![Told::Dscp(DSCP), Told::Port(PORT)],
         flows: 100,
@@ -218,10 +222,12 @@ fn measure(switch: &mut Switch, indicator: Indicator) {
             (NODE, 1, sequence)
         );
         let own = datagram.reports[0].own.as_ref().unwrap();
-        assert_eq!(own.bits, INSTRUCTIONS & 0x7c00);
+        assert_eq!(own.bits, INSTRUCTIONS & 0x7f80);
         let told = &own.metadata;
         assert_eq!((told.ingress_port, told.egress_port), (Some(3), Some(2)));
         assert_eq!((told.queue, told.queue_depth), (Some(0), Some(0)));
+        assert_eq!(told.logical, Some((INTERFACE + 3, INTERFACE + 2)));
+        assert_eq!((told.utilisation, told.buffer), (None, Some((2 << 3, 0))));
         let (Inner::Ipv4(shown) | Inner::Ipv6(shown)) = &datagram.reports[0].inner else {
             panic!("{:?}", datagram.reports[0].inner);
         };

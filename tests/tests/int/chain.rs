@@ -44,15 +44,13 @@ impl Chain {
     /// What hop `number` of this chain knows of a packet in an empty queue.
     pub(crate) fn hop(&self, number: usize) -> Hop {
         let (arrived, left) = times(number);
+        let setup = &self.nodes[number].setup;
         Hop {
-            node: self.nodes[number].setup.node,
-            ingress: 1,
-            egress: 2,
-            queue: 0,
-            depth: 0,
             arrived,
             left,
-            mtu: self.nodes[number].setup.mtu.into(),
+            mtu: setup.mtu.into(),
+            logical: Some((setup.interface(1), setup.interface(2))),
+            ..Hop::between(setup.node, 1, 2)
         }
     }
 

@@ -36,6 +36,28 @@ pub(crate) struct Hop {
     pub(crate) left: u64,
     /// Largest IP packet.
     pub(crate) mtu: usize,
+    /// Logical interfaces, if they are configured.
+    pub(crate) logical: Option<(u32, u32)>,
+    /// Use of the egress port, if it is measured; 65 536 is all.
+    pub(crate) utilisation: Option<u32>,
+}
+
+impl Hop {
+    /// A hop that knows nothing but its ports and has an empty queue.
+    pub(crate) fn between(node: u32, ingress: u16, egress: u16) -> Self {
+        Hop {
+            node,
+            ingress,
+            egress,
+            queue: 0,
+            depth: 0,
+            arrived: 0,
+            left: 0,
+            mtu: 9000,
+            logical: None,
+            utilisation: None,
+        }
+    }
 }
 
 /// Words that one hop adds for an instruction bitmap.
@@ -64,7 +86,16 @@ fn metadata(instructions: u16, hop_ml: u8, hop: &Hop) -> Vec<u8> {
             }
             4 => bytes.extend(hop.arrived.to_be_bytes()),
             5 => bytes.extend(hop.left.to_be_bytes()),
-            6 => bytes.extend([0xff; 8]),
+            6 => {
+                let (from, to) = hop.logical.unwrap_or((u32::MAX, u32::MAX));
+                bytes.extend([from, to].map(u32::to_be_bytes).concat());
+            }
+            7 => bytes.extend(hop.utilisation.unwrap_or(u32::MAX).to_be_bytes()),
+            8 => {
+                // A queue is a buffer of its own; its number in counters, as far as it fits.
+                bytes.push((hop.egress << 3 | u16::from(hop.queue)) as u8);
+                bytes.extend(&hop.depth.to_be_bytes()[1..]);
+            }
             _ => bytes.extend([0xff; 4]),
         }
     }

@@ -58,6 +58,11 @@ impl Setup {
             one_in: 1,
         }
     }
+
+    /// Number of a port's logical interface.
+    pub(crate) fn interface(&self, port: u16) -> u32 {
+        self.node.rotate_left(7) ^ u32::from(port)
+    }
 }
 
 /// A field of a key: exact value, prefix or mask.
@@ -133,6 +138,9 @@ impl Node {
                 ),
             };
             self.insert("int_port", &[is(port)], action, &args);
+            let interface = [self.setup.interface(port as u16).into()];
+            self.insert("int_ingress_interface", &[is(port)], "came_by", &interface);
+            self.insert("int_egress_interface", &[is(port)], "goes_by", &interface);
         }
         let by_dscp = [is(0), (INT_DSCP.into(), 0x3f), ANY];
         self.insert("int_indicator", &by_dscp, "carries_int", &[]);

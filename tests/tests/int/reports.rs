@@ -96,7 +96,7 @@ fn a_path_report_has_the_sinks_own_hop_towards_the_host() {
     let datagram = opened(&passed.reports[0]);
     let own = only(&datagram).own.as_ref().unwrap();
     // What cannot be told is not announced; the node stands in the group header.
-    assert_eq!(own.bits, 0x7c00);
+    assert_eq!(own.bits, 0x7f80);
     let (arrives, leaves) = times(2);
     let told = &own.metadata;
     assert_eq!((told.ingress_port, told.egress_port), (Some(1), Some(2)));
@@ -104,6 +104,72 @@ fn a_path_report_has_the_sinks_own_hop_towards_the_host() {
     assert_eq!((told.queue, told.queue_depth), (Some(0), Some(0)));
     assert_eq!(told.ingress_time, Some(arrives));
     assert_eq!(told.egress_time, Some(leaves));
+    let setup = &chain.nodes[2].setup;
+    assert_eq!(told.logical, Some((setup.interface(1), setup.interface(2))));
+    assert_eq!(told.utilisation, None, "not measured at this port");
+    assert_eq!(told.buffer, Some((2 << 3, 0)));
+}
+
+/// What `port_load` makes of packets of some length at some times, in fractions of full use: as the pipeline's
+/// reference says, in floating point.
+fn used(times_us: &[u64], len: usize, scale: u64, window: u32) -> Vec<f64> {
+    let (mut share, mut last) = (0.0, 0);
+    let mut all = Vec::new();
+    for &now in times_us {
+        let faded = (now - last) as f64 / f64::from(1 << window);
+        share = if faded < 1.0 {
+            share * (1.0 - faded)
+        } else {
+            0.0
+        };
+        share += (len as u64 * scale) as f64 / 65_536.0;
+        last = now;
+        all.push(share);
+    }
+    all
+}
+
+#[test]
+fn use_of_the_port_is_told_where_it_is_measured() {
+    // 1 Gb/s, over 2^8 us: 32 000 bytes are all.
+    let (scale, window) = ((1u64 << 32) / 32_000, 8);
+    for (ends, stack) in [
+        ([Next::Host, Next::Switch], true),
+        ([Next::Host, Next::Host], false),
+    ] {
+        let mut setup = Setup::new(NODE, ends);
+        setup.watch = Some(watch(INDICATORS[0], 0x0380));
+        let mut node = Node::new(setup);
+        let measure = [scale.into(), window.into()];
+        node.insert("port_load", &[is(2)], "measure", &measure);
+        let frame = Frame::udp(&[0; 1_000]).bytes();
+        // Six times as fast as the port, at its rate, at half of it, after a pause.
+        let steps = [vec![1; 9], vec![8; 40], vec![16; 40], vec![300]].concat();
+        let times: Vec<u64> = steps
+            .iter()
+            .scan(1_000, |now, step| {
+                *now += step;
+                Some(*now)
+            })
+            .collect();
+        let expected = used(&times, frame.len(), scale, window);
+        for (now, expected) in times.iter().zip(expected) {
+            let out = node.pass(1, &frame, now * 1_000, now * 1_000);
+            let told = if stack {
+                let shown = packet::Shown::of(&out[0].1[14..], &config().indicators).unwrap();
+                shown.stack.unwrap().hops[0].utilisation
+            } else {
+                let report = out.iter().find(|(port, _)| *port == COLLECTOR_PORT);
+                let datagram = opened(&report.unwrap().1);
+                only(&datagram).own.as_ref().unwrap().metadata.utilisation
+            };
+            let told = f64::from(told.unwrap());
+            assert!(
+                (told - expected).abs() < 0.01 * expected + 64.0,
+                "{told}, not {expected}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use controller::desired::Desired;
-use controller::intent::{Options, Planner};
+use controller::intent::{Ars, Options, Planner};
+use controller::reconcile::{Copier, Copies, Update};
 use controller::routing::LinkSet;
 use controller::session::{Config, Controller, Endpoint, Program};
 use lab::SwitchEndpoint;
-use topology::{LinkId, Topology};
+use topology::{LinkId, SwitchId, Topology};
 
 /// A controller and what it wants. It answers hosts until it is dropped.
 pub(crate) struct Control {
@@ -35,6 +36,36 @@ impl Control {
             controller,
             desired,
         }
+    }
+
+    /// Starts hellos and probes.
+    pub(crate) fn start_beats(&self, ars: &Ars) {
+        self.controller.start_beats(ars).unwrap();
+    }
+
+    /// Compares all switches with what they should hold; how many updates it took to put them right.
+    pub(crate) async fn repaired(&self) -> usize {
+        let report = self.controller.reconcile(&self.desired).await.unwrap();
+        report.total().updates()
+    }
+
+    /// On a switch: loses a multicast group, changes another, adds one; changes the clone session of reports, adds
+    /// one.
+    pub(crate) async fn disturb(&self, switch: SwitchId) {
+        let groups = &self.desired.states()[switch.index()].copies;
+        let mut groups = groups
+            .keys()
+            .filter(|c| matches!(c, Copier::MulticastGroup(_)));
+        let (lost, changed) = (*groups.next().unwrap(), *groups.next().unwrap());
+        let to = |ports: &[u16]| Copies::to_ports(ports.iter().copied(), 1);
+        let batch = [
+            Update::DeleteCopies(lost),
+            Update::ModifyCopies(changed, to(&[1])),
+            Update::InsertCopies(Copier::MulticastGroup(77), to(&[1, 2])),
+            Update::ModifyCopies(Copier::CloneSession(510), to(&[1])),
+            Update::InsertCopies(Copier::CloneSession(99), to(&[2])),
+        ];
+        self.controller.write(switch, &batch).await.unwrap();
     }
 
     /// Tells the controller which links are down, and waits for what it changes.

@@ -10,4 +10,6 @@ mod command;
 mod control;
 mod fabrics;
 mod leftovers;
+mod liveness;
+mod telemetry;
 mod traffic;

@@ -53,6 +53,7 @@
 //! ```
 
 mod addressing;
+mod ars_policy;
 mod builder;
 mod clos;
 mod clos_build;
@@ -76,6 +77,7 @@ mod write;
 mod yaml;
 
 pub use addressing::{BadMac, MacAddr};
+pub use ars_policy::{ARS_MODES, ArsMode, ArsPolicy};
 pub use builder::{Builder, MAX_HOSTS, MAX_LINKS, MAX_NICS, MAX_SWITCHES};
 pub use clos::{Clos, ClosError, GenerateError, HostCounts, LeafPer, PerTier, Ratio, generate};
 pub use draw::{BadDraw, Draw};

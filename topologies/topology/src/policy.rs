@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::ars_policy::ArsPolicy;
 use crate::int_policy::{IntPolicy, int_words};
 use crate::model::Tier;
 
@@ -38,6 +39,8 @@ pub struct Policy {
     pub seeds: TierSeeds,
     /// In-band telemetry; `None`: nothing is measured or reported.
     pub int: Option<IntPolicy>,
+    /// Adaptive ECMP; `None`: groups are fixed and nobody is watched.
+    pub ars: Option<ArsPolicy>,
 }
 
 /// ECMP hash seeds by tier.
@@ -104,6 +107,7 @@ impl Default for Policy {
             queues: [(0, 0), (3, 3), (6, 7)].into(),
             seeds: TierSeeds::default(),
             int: None,
+            ars: None,
         }
     }
 }
@@ -163,6 +167,24 @@ impl Policy {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_reference() {
+        let policy = Policy::default();
+        for (gbps, kmin, kmax, pmax_ppm) in [
+            (100, 400_000, 1_600_000, 200_000),
+            (200, 300_000, 1_200_000, 800_000),
+            (400, 800_000, 3_200_000, 200_000),
+        ] {
+            let expected = EcnProfile {
+                kmin,
+                kmax,
+                pmax_ppm,
+                drop_not_ect: false,
+            };
+            assert_eq!(policy.ecn_for(gbps * 1_000_000_000), Some(expected));
+        }
+    }
 
     #[test]
     fn profiles_scale_with_speed() {

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use rustc_hash::FxHashMap;
 
 use crate::addressing;
+use crate::ars_policy::ArsPolicy;
 use crate::ids::{HostId, LaId, NicId, ScaleUpId, SwitchId};
 use crate::int_policy::{INT_INSTRUCTIONS, IntIndicator, IntPolicy};
 use crate::model::{Nic, Port, Topology};
@@ -301,7 +302,24 @@ fn write_policy(policy: &Policy, out: &mut String) -> fmt::Result {
     policy
         .int
         .as_ref()
-        .map_or(Ok(()), |int| write_int(int, out))
+        .map_or(Ok(()), |int| write_int(int, out))?;
+    policy
+        .ars
+        .as_ref()
+        .map_or(Ok(()), |ars| write_ars(ars, out))
+}
+
+fn write_ars(ars: &ArsPolicy, out: &mut String) -> fmt::Result {
+    let every = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), |ns| format!("{ns}ns"));
+    writeln!(
+        out,
+        "  ars: {{mode: {}, idle: {}ns, hello: {}, probe: {}, gray_is_dead: {}}}",
+        ars.mode.name(),
+        ars.idle_ns,
+        every(ars.hello_ns),
+        every(ars.probe_ns),
+        ars.gray_is_dead
+    )
 }
 
 fn write_int(int: &IntPolicy, out: &mut String) -> fmt::Result {

@@ -12,5 +12,6 @@ mod reach;
 mod show;
 pub(crate) mod simulate;
 pub(crate) mod status;
+pub(crate) mod stop;
 pub(crate) mod topology;
 pub(crate) mod up;

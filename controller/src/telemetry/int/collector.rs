@@ -85,6 +85,14 @@ pub struct HopState {
     pub queue: Option<u8>,
     /// Occupancy of its queue, in its unit (packets).
     pub queue_depth: Series,
+    /// Logical interfaces that the last packet came in and left by.
+    pub logical: Option<(u32, u32)>,
+    /// Use of the port it left by, in the switch's unit (65 536 is all).
+    pub utilisation: Series,
+    /// Buffer that it was in last.
+    pub buffer: Option<u8>,
+    /// Occupancy of the buffer, in the switch's unit (packets).
+    pub buffer_occupancy: Series,
 }
 
 /// A change of path.
@@ -168,6 +176,11 @@ impl FlowState {
             state.latency.take(metadata.latency);
             state.queue = metadata.queue.or(state.queue);
             state.queue_depth.take(metadata.queue_depth);
+            state.logical = metadata.logical.or(state.logical);
+            state.utilisation.take(metadata.utilisation);
+            let (buffer, occupancy) = metadata.buffer.unzip();
+            state.buffer = buffer.or(state.buffer);
+            state.buffer_occupancy.take(occupancy);
             self.path.push(state);
         }
         changed
@@ -191,6 +204,10 @@ impl HopState {
             latency: Series::default(),
             queue: None,
             queue_depth: Series::default(),
+            logical: None,
+            utilisation: Series::default(),
+            buffer: None,
+            buffer_occupancy: Series::default(),
         }
     }
 }

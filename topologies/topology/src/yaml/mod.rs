@@ -1,6 +1,7 @@
 //! Topology files: text to tree with places, tree to typed document, document to topology; every
 //! step reports all it finds, at line and column.
 
+mod ars_doc;
 mod clos_doc;
 mod decode;
 mod doc;

@@ -21,6 +21,7 @@ pub(super) fn decode(node: &Node<'_>, policy: &mut Policy, findings: &mut Findin
         "queues",
         "seeds",
         "int",
+        "ars",
     ];
     let Some(fields) = Fields::of(node, "`policy`", known, findings) else {
         return;
@@ -73,6 +74,9 @@ pub(super) fn decode(node: &Node<'_>, policy: &mut Policy, findings: &mut Findin
     // After the classes: INT's DSCP must not be one of theirs.
     if let Some(int) = fields.get("int") {
         super::int_doc::decode(int, policy, findings);
+    }
+    if let Some(ars) = fields.get("ars") {
+        super::ars_doc::decode(ars, policy, findings);
     }
 }
 

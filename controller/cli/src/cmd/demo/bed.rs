@@ -19,7 +19,7 @@ use lab::emulator::{
 };
 
 use super::measure::Measured;
-use crate::cmd::bring_up::endpoint;
+use crate::cmd::bring_up::{endpoint, generate};
 use crate::failure::Failure;
 use crate::names;
 use crate::output::Progress;
@@ -81,6 +81,9 @@ impl Bed {
         let planner = Planner::new(Arc::clone(&topology), Options::default());
         let desired = Desired::new(planner).map_err(Failure::run)?;
         let report = controller.reconcile(&desired).await.map_err(Failure::run)?;
+        if let Some(ars) = desired.planner().ars() {
+            generate(&mut emulator, &topology, ars);
+        }
         Ok(Self {
             cold_start_ms: begun.elapsed().as_secs_f64() * 1e3,
             entries_written: report.total().updates() as u64,

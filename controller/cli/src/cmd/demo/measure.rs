@@ -39,7 +39,9 @@ impl Measured {
             busbw_ratio: performance.busbw_ratio,
             max_over_mean_uplink: uplinks.max_over_mean(),
             ecn_marks: self.telemetry.marks(),
-            drops: self.lost.total(),
+            // Hellos and probes end in the program by design: it says itself what it dropped.
+            drops: self.lost.total() - self.lost.program
+                + self.telemetry.drops().values().sum::<u64>(),
             duration_us: self.elapsed_ns as f64 / 1e3,
             retransmitted_packets: self.statistics.totals.retransmitted,
             because,

@@ -9,14 +9,26 @@ use controller::telemetry::int::collector::{Collector, FlowState, Hop, Series};
 use controller::telemetry::int::flow::Flow;
 use serde::Serialize;
 
-/// Names of nodes, where the topology is known.
-pub(super) struct Names(pub(super) BTreeMap<u32, String>);
+/// All of a port's capacity, in the unit of the fabric's switches.
+const FULL_USE: f64 = 65_536.0;
+
+/// Names of nodes and of logical interfaces, where the topology is known.
+#[derive(Default)]
+pub(super) struct Names {
+    pub(super) nodes: BTreeMap<u32, String>,
+    pub(super) interfaces: BTreeMap<u32, String>,
+}
 
 impl Names {
+    fn interface(&self, id: u32) -> String {
+        let name = self.interfaces.get(&id).cloned();
+        name.unwrap_or_else(|| format!("interface {id}"))
+    }
+
     fn of(&self, node: Option<u32>) -> String {
         match node {
             Some(node) => {
-                let name = self.0.get(&node).cloned();
+                let name = self.nodes.get(&node).cloned();
                 name.unwrap_or_else(|| format!("node {node}"))
             }
             None => "?".to_owned(),
@@ -34,6 +46,8 @@ impl Names {
 pub(super) struct Update {
     /// Since the collector began.
     seconds: f64,
+    /// The command ends with this one, which has all flows.
+    last: bool,
     flows: Vec<FlowView>,
     collector: CollectorView,
 }
@@ -69,6 +83,16 @@ struct HopView {
     queue: Option<u8>,
     latency_ns: Option<SeriesView>,
     queue_depth: Option<SeriesView>,
+    /// Logical interfaces in and out, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logical: Option<[String; 2]>,
+    /// 65 536 is all of the egress port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    utilisation: Option<SeriesView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    buffer: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    buffer_occupancy: Option<SeriesView>,
 }
 
 #[derive(Debug, Serialize)]
@@ -106,6 +130,12 @@ impl FlowView {
             queue: hop.queue,
             latency_ns: series(&hop.latency),
             queue_depth: series(&hop.queue_depth),
+            logical: hop
+                .logical
+                .map(|(from, to)| [from, to].map(|id| names.interface(id))),
+            utilisation: series(&hop.utilisation),
+            buffer: hop.buffer,
+            buffer_occupancy: series(&hop.buffer_occupancy),
         });
         let change = state.changes.back();
         let congested = state.congested.iter();
@@ -157,6 +187,17 @@ impl FlowView {
             if let (Some(queue), Some(depth)) = (hop.queue, &hop.queue_depth) {
                 let _ = write!(out, "  queue {queue}: {} (max {})", depth.last, depth.max);
             }
+            if let Some(used) = &hop.utilisation {
+                let percent = |used: f64| used / FULL_USE * 100.0;
+                let (last, mean) = (percent(used.last as f64), percent(used.mean));
+                let _ = write!(out, "  port {last:.0} % used (mean {mean:.0})");
+            }
+            if let (Some(buffer), Some(held)) = (hop.buffer, &hop.buffer_occupancy) {
+                let _ = write!(out, "  buffer {buffer}: {} (max {})", held.last, held.max);
+            }
+            if let Some([from, to]) = &hop.logical {
+                let _ = write!(out, "  {from} > {to}");
+            }
             out.push('\n');
         }
         if let Some(change) = &self.last_change {
@@ -190,6 +231,7 @@ impl Update {
         let totals = collector.totals();
         Update {
             seconds: since.as_secs_f64(),
+            last: false,
             flows: flows.collect(),
             collector: CollectorView {
                 datagrams: totals.datagrams,
@@ -202,12 +244,22 @@ impl Update {
         }
     }
 
+    /// The last one: all flows that the filter lets through.
+    pub(super) fn last(mut self) -> Self {
+        self.last = true;
+        self
+    }
+
     /// For people.
     pub(super) fn to_text(&self) -> String {
         let seen = &self.collector;
         let mut text = format!(
-            "--- {:.1} s, {} datagrams, {} lost, {} malformed\n",
-            self.seconds, seen.datagrams, seen.lost, seen.malformed
+            "--- {}{:.1} s, {} datagrams, {} lost, {} malformed\n",
+            if self.last { "in all: " } else { "" },
+            self.seconds,
+            seen.datagrams,
+            seen.lost,
+            seen.malformed
         );
         for flow in &self.flows {
             flow.write(&mut text);

@@ -1,18 +1,20 @@
 //! `meridian int watch`: a collector on a UDP address that shows flows as reports come in.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
-use std::net::UdpSocket;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ::topology::{IntIndicator, Topology};
-use controller::intent::telemetry::node_of;
+use ::topology::{End, IntIndicator, Topology};
+use controller::intent::telemetry::{interface_of, node_of};
 use controller::telemetry::int::collector::{Collector, Config};
 use controller::telemetry::int::flow::{Flow, FlowFilter};
 use controller::telemetry::int::packet::Indicator;
 
+use tokio::net::UdpSocket;
+use tokio::time::{Instant, MissedTickBehavior};
+
 use super::view::{Names, Update};
 use crate::args::{Format, IntWatchArgs};
+use crate::cmd::stop::Stop;
 use crate::failure::Failure;
 use crate::{input, output};
 
@@ -21,34 +23,43 @@ const DATAGRAM: usize = 65_535;
 /// Flows that are kept.
 const FLOWS: usize = 10_000;
 
-/// Runs the collector until it is interrupted, or has seen enough.
+/// Runs the collector until it is interrupted, or has seen enough; in the end it shows all flows.
 pub(super) fn run(args: &IntWatchArgs) -> Result<(), Failure> {
     let filter: FlowFilter = args
         .flow
         .parse()
         .map_err(|error| Failure::Input(format!("error: {error}")))?;
     let topology = args.topology.as_deref().map(input::topology).transpose()?;
-    let socket = UdpSocket::bind(args.listen).map_err(|error| {
-        Failure::run(format!(
-            "cannot listen on {}: {error}; another address is given by --listen",
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::run)?;
+    runtime.block_on(async {
+        let stop = Stop::listen()?;
+        let socket = UdpSocket::bind(args.listen).await.map_err(|error| {
+            Failure::run(format!(
+                "cannot listen on {}: {error}; another address is given by --listen",
+                args.listen
+            ))
+        })?;
+        output::say(format!(
+            "waiting for reports on {}; Ctrl-C ends it",
             args.listen
-        ))
-    })?;
-    output::say(format!("waiting for reports on {}", args.listen));
-    let collector = Collector::new(Config {
-        indicators: indicators(args, topology.as_ref()),
-        flows: FLOWS,
-    });
-    Watch {
-        args,
-        filter,
-        names: names(topology.as_ref()),
-        socket,
-        collector,
-        buffer: vec![0; DATAGRAM],
-        begun: Instant::now(),
-    }
-    .run()
+        ));
+        let collector = Collector::new(Config {
+            indicators: indicators(args, topology.as_ref()),
+            flows: FLOWS,
+        });
+        let watch = Watch {
+            args,
+            filter,
+            names: topology.as_ref().map(names).unwrap_or_default(),
+            collector,
+            news: BTreeSet::new(),
+            begun: Instant::now(),
+        };
+        watch.run(&socket, stop).await
+    })
 }
 
 /// What tells of INT: as the options say, else as the topology says, else the default.
@@ -68,91 +79,98 @@ fn indicators(args: &IntWatchArgs, topology: Option<&Topology>) -> Vec<Indicator
     vec![indicator]
 }
 
-fn names(topology: Option<&Topology>) -> Names {
-    let named = |topology: &Topology| {
-        let ids = topology.switch_ids();
-        ids.map(|id| (node_of(topology, id), topology[id].name.clone()))
-            .collect()
-    };
-    Names(topology.map(named).unwrap_or_default())
+/// Names of switches, and of links and NICs as logical interfaces.
+fn names(topology: &Topology) -> Names {
+    let mut names = Names::default();
+    for id in topology.switch_ids() {
+        let name = &topology[id].name;
+        names.nodes.insert(node_of(topology, id), name.clone());
+        for neighbour in topology.neighbours(id) {
+            let interface = match neighbour.far {
+                End::Nic(far) => crate::names::nic(topology, far.nic),
+                // Both ends have the same: the one that comes first in the topology stands first.
+                End::Switch(far) if far.switch < id => continue,
+                End::Switch(far) => format!("{name} - {}", topology[far.switch].name),
+            };
+            names.interfaces.insert(interface_of(&neighbour), interface);
+        }
+    }
+    names
 }
 
 struct Watch<'a> {
     args: &'a IntWatchArgs,
     filter: FlowFilter,
     names: Names,
-    socket: UdpSocket,
     collector: Collector,
-    buffer: Vec<u8>,
+    news: BTreeSet<Flow>,
     begun: Instant,
 }
 
 impl Watch<'_> {
-    fn run(mut self) -> Result<(), Failure> {
+    async fn run(mut self, socket: &UdpSocket, mut stop: Stop) -> Result<(), Failure> {
         let interval = Duration::from_millis(self.args.interval_ms);
-        let mut due = self.begun + interval;
-        let mut news = BTreeSet::new();
+        let mut due = tokio::time::interval_at(self.begun + interval, interval);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let seconds = self.args.seconds;
+        let over = tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(0)));
+        tokio::pin!(over);
+        let mut buffer = vec![0; DATAGRAM];
         loop {
-            let now = Instant::now();
-            let over = self.args.seconds.is_some_and(|seconds| {
-                now.duration_since(self.begun) >= Duration::from_secs(seconds)
-            });
-            let enough = self
-                .args
-                .count
-                .is_some_and(|count| self.collector.totals().reports >= count);
-            if over || enough || now >= due {
-                self.show(&mut news)?;
-                due = now + interval;
+            tokio::select! {
+                biased;
+                () = stop.asked() => break,
+                () = &mut over, if seconds.is_some() => break,
+                _ = due.tick() => self.show()?,
+                received = socket.recv(&mut buffer) => {
+                    let len = received.map_err(Failure::run)?;
+                    self.take(&buffer[..len]);
+                    let reports = self.collector.totals().reports;
+                    if self.args.count.is_some_and(|count| reports >= count) {
+                        break;
+                    }
+                }
             }
-            if over || enough {
-                return Ok(());
-            }
-            let pause = due
-                .saturating_duration_since(now)
-                .max(Duration::from_millis(1));
-            self.receive(pause, &mut news)?;
         }
+        self.show_all()
     }
 
-    /// Takes one datagram, if there is one in time.
-    fn receive(&mut self, within: Duration, news: &mut BTreeSet<Flow>) -> Result<(), Failure> {
-        self.socket
-            .set_read_timeout(Some(within))
-            .map_err(Failure::run)?;
-        let len = match self.socket.recv(&mut self.buffer) {
-            Ok(len) => len,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                ) =>
-            {
-                return Ok(());
-            }
-            Err(error) => return Err(Failure::run(error)),
-        };
+    fn take(&mut self, datagram: &[u8]) {
         let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        match self.collector.take(&self.buffer[..len], now) {
+        match self.collector.take(datagram, now) {
             Ok(seen) => {
                 let flows = seen.into_iter().map(|seen| seen.flow);
-                news.extend(flows.filter(|flow| self.filter.matches(flow)));
+                self.news
+                    .extend(flows.filter(|flow| self.filter.matches(flow)));
             }
             Err(error) => tracing::warn!(%error, "a datagram that is no report"),
         }
-        Ok(())
     }
 
-    fn show(&self, news: &mut BTreeSet<Flow>) -> Result<(), Failure> {
+    /// Flows that there is news of.
+    fn show(&mut self) -> Result<(), Failure> {
+        let news = std::mem::take(&mut self.news);
         if news.is_empty() {
             return Ok(());
         }
-        let update = Update::of(&self.collector, news, &self.names, self.begun.elapsed());
-        news.clear();
+        self.print(&self.update(&news))
+    }
+
+    fn show_all(&self) -> Result<(), Failure> {
+        let known = self.collector.flows().keys().copied();
+        let all = known.filter(|flow| self.filter.matches(flow)).collect();
+        self.print(&self.update(&all).last())
+    }
+
+    fn update(&self, flows: &BTreeSet<Flow>) -> Update {
+        Update::of(&self.collector, flows, &self.names, self.begun.elapsed())
+    }
+
+    fn print(&self, update: &Update) -> Result<(), Failure> {
         match self.args.format {
             // One object a line, so that a stream of them can be read.
             Format::Json => {
-                let line = sonic_rs::to_string(&update).map_err(Failure::run)?;
+                let line = sonic_rs::to_string(update).map_err(Failure::run)?;
                 output::write_all(&format!("{line}\n"))
             }
             Format::Text => output::write_all(&update.to_text()),

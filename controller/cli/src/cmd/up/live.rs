@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ::topology::{End, SwitchId, Topology};
 use controller::desired::Desired;
-use controller::intent::{Options, Planner};
+use controller::intent::{Ars, Options, Planner};
 use controller::session::{Config, Controller, Endpoint, Program};
 use lab::SwitchEndpoint;
 use serde::Serialize;
@@ -15,10 +15,13 @@ use serde::Serialize;
 use crate::cmd::bring_up;
 use crate::cmd::status::{FabricStatus, PortStatus, SwitchStatus};
 use crate::failure::Failure;
-use crate::running;
+use crate::{output, running};
 
 /// How often the switches are compared with what they should hold.
 const DRIFT_CHECK: Duration = Duration::from_secs(15);
+
+/// Hellos and probes that a general-purpose machine submits to all switches stay in time at this pace, us.
+const FASTEST_BEAT_US: u32 = 100_000;
 
 /// A fabric whose switches hold what the controller wants.
 pub(super) struct Live {
@@ -60,6 +63,20 @@ impl Up {
     }
 }
 
+/// What the policy asks for, as fast as it can be had from here.
+fn adaptive(topology: &Topology) -> Option<Ars> {
+    let asked = Ars::of(topology.policy().ars.as_ref()?);
+    let ars = asked.no_faster_than(FASTEST_BEAT_US);
+    if ars != asked {
+        output::say(format!(
+            "hellos and probes are sent over P4Runtime, every {} ms at most: a dead neighbour is left within {} ms",
+            FASTEST_BEAT_US / 1_000,
+            ars.hellos.map_or(0, |hellos| hellos.detection_us()) / 1_000,
+        ));
+    }
+    Some(ars)
+}
+
 impl Live {
     /// Connects to all switches, pushes the pipeline, brings them to the desired state. Telemetry reports
     /// that come to the controller go on to `reports_to`.
@@ -80,9 +97,16 @@ impl Live {
             Controller::connect(Arc::clone(&topology), program, endpoints, config)
                 .await
                 .map_err(Failure::run)?;
+        let options = Options {
+            ars: adaptive(&topology),
+            ..options
+        };
         let planner = Planner::new(Arc::clone(&topology), options);
         let desired = Desired::new(planner).map_err(Failure::run)?;
         let report = controller.reconcile(&desired).await.map_err(Failure::run)?;
+        if let Some(ars) = &options.ars {
+            controller.start_beats(ars).map_err(Failure::run)?;
+        }
         let up = Up {
             fabric: topology.name().to_owned(),
             target,

@@ -5,20 +5,19 @@ mod embedded;
 mod external;
 mod live;
 mod mininet;
-mod stop;
 
 use std::sync::Arc;
 
 use ::topology::Topology;
 
 use crate::args::{Target, UpArgs};
+use crate::cmd::stop::Stop;
 use crate::failure::Failure;
 use crate::input;
 use crate::output::Progress;
 use crate::running::{self, Announcement};
 
 use live::Live;
-use stop::Stop;
 
 /// What all targets are given.
 struct Setting<'a> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::topology::{Clos, HostCounts, LinkId, NicId, SwitchId, Tier, Topology, generate};
 use controller::desired::Desired;
-use controller::intent::{Mode, Options, Planner, beats};
+use controller::intent::{Mode, Options, Planner};
 use controller::session::{Config, Controller, Program};
 use lab::Fabric;
 use lab::emulator::{
@@ -12,7 +12,7 @@ use lab::emulator::{
 };
 
 use super::{Setup, Traffic};
-use crate::cmd::bring_up::endpoint;
+use crate::cmd::bring_up;
 use crate::failure::Failure;
 
 /// NICs of each leaf, and uplinks.
@@ -122,7 +122,7 @@ impl Bed {
         let mut emulator = Emulator::new(&topology, config);
         let fabric = emulator.serve(topology.name());
         let program = Arc::new(Program::fabric().map_err(Failure::run)?);
-        let endpoints = fabric.switches.iter().map(endpoint).collect();
+        let endpoints = fabric.switches.iter().map(bring_up::endpoint).collect();
         let (controller, _) =
             Controller::connect(Arc::clone(&topology), program, endpoints, Config::default())
                 .await
@@ -135,18 +135,7 @@ impl Bed {
         let desired = Desired::new(planner).map_err(Failure::run)?;
         controller.reconcile(&desired).await.map_err(Failure::run)?;
         if let Some(ars) = setup {
-            controller
-                .write_multicast_groups()
-                .await
-                .map_err(Failure::run)?;
-            for switch in topology.switch_ids() {
-                for beat in beats(&topology, switch, ars) {
-                    let interval = u64::from(beat.interval_us) * 1_000;
-                    // Switches' clocks are not in step.
-                    let first = interval * u64::from(switch.0) * 7 / 16 % interval;
-                    emulator.generate(switch, &beat.frame, interval, first);
-                }
-            }
+            bring_up::generate(&mut emulator, &topology, ars);
         }
         Ok(Self {
             numbers: QueuePairNumbers::new(seed),

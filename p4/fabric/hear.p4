@@ -1,16 +1,14 @@
-// Hello: is the neighbour there, and does it get what we send?
+// Hear: is the neighbour there, and does it get what we send?
 //
-// Hear (ingress) reads: a neighbour's hello, packets received since an earlier one.
-// Writes: until when the neighbour counts as alive; whether it hears us; whether its packets get lost
-// (gray), which our next hello tells it; whether ours get lost, which its hello told us.
-// A hello from the CPU port is a stroke of the clock: it goes out of all ports of `group`.
-// Speak (egress) writes: what this port's neighbour should know into the hello it gets.
-//
-// Loss is judged over at least `window` packets that the neighbour says it sent: gray when more than one
-// in 2^loss_shift is missing. What was sent to us while the link was dead is not counted.
+// Reads: a neighbour's hello; packets received since an earlier one.
+// Decides: whether the neighbour's packets get lost (gray): when more than one in 2^loss_shift is missing of at
+// least `window` packets that the neighbour says it sent. What was sent to us while the link was dead is not
+// counted. A hello from the CPU port is a stroke of the clock: it goes out of all ports of `mcast_group`.
+// Writes: until when the neighbour counts as alive; whether it hears us (its port is dead while it does not);
+// whether its packets get lost, which our next hello tells it; whether ours get lost, which its hello told us.
 
-#ifndef FABRIC_HELLO_P4
-#define FABRIC_HELLO_P4
+#ifndef FABRIC_HEAR_P4
+#define FABRIC_HEAR_P4
 
 // Both counts at the beginning of the window: [63:32] sent, [31:0] received.
 register<bit<64>>(PORTS)  loss_base;
@@ -87,7 +85,7 @@ control Hear(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         neighbour_state.write(port, 14w0 ++ is_gray ++ hdr.hello.deaf ++ (now + (bit<48>)detection));
         port_set_t dead;
         dead_ports.read(dead, SET_INDEX(std.ingress_port));
-        dead = hdr.hello.deaf == 1 ? dead : dead & ~SET_OF(std.ingress_port);
+        dead = hdr.hello.deaf == 1 ? dead | SET_OF(std.ingress_port) : dead & ~SET_OF(std.ingress_port);
         dead_ports.write(SET_INDEX(std.ingress_port), dead);
     }
 
@@ -102,28 +100,6 @@ control Hear(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
                 meta.queue = QUEUE_CONTROL;
             }
         }
-    }
-}
-
-control Speak(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    @hidden
-    action speak() {
-        bit<32> port = (bit<32>)std.egress_port;
-        bit<64> cell;
-        neighbour_state.read(cell, port);
-        bit<1> overdue = cell[ALIVE_UNTIL] != 0 && std.egress_global_timestamp > cell[ALIVE_UNTIL]
-            ? 1w1 : 0;
-        hdr.hello.deaf = overdue;
-        lossy.read(hdr.hello.gray, port);
-        hdr.hello.sent = meta.sent;
-        port_set_t dead;
-        dead_ports.read(dead, SET_INDEX(std.egress_port));
-        dead = overdue == 1 ? dead | SET_OF(std.egress_port) : dead;
-        dead_ports.write(SET_INDEX(std.egress_port), dead);
-    }
-
-    apply {
-        speak();
     }
 }
 

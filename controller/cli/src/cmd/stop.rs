@@ -6,14 +6,14 @@ use crate::failure::Failure;
 
 /// Waits for a signal that ends the command. From its creation on, such signals no
 /// longer kill the process.
-pub(super) struct Stop {
+pub(crate) struct Stop {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Stop {
     /// Takes over the signals.
-    pub(super) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen() -> Result<Self, Failure> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).map_err(Failure::run)?,
             terminate: signal(SignalKind::terminate()).map_err(Failure::run)?,
@@ -21,7 +21,7 @@ impl Stop {
     }
 
     /// Resolves when a signal comes.
-    pub(super) async fn asked(&mut self) {
+    pub(crate) async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -29,7 +29,7 @@ impl Stop {
     }
 
     /// Runs `work` unless a signal comes first; then `work` is dropped.
-    pub(super) async fn unless<T>(
+    pub(crate) async fn unless<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
