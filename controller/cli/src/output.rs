@@ -61,10 +61,16 @@ pub(crate) fn print<T: Serialize>(
 
 /// Writes text to standard output, taking a closed pipe for the reader's wish.
 pub(crate) fn write_all(shown: &str) -> Result<(), Failure> {
+    write_next(shown).map(drop)
+}
+
+/// Prints one text of many; false when nobody reads them any more.
+pub(crate) fn write_next(shown: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::run(error)),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::run(error)),
     }
 }
 

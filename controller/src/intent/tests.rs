@@ -425,3 +425,76 @@ fn reports_to_a_nic_leave_by_the_port_that_leads_there_and_follow_the_routes() {
     let after = session_of(&plan(&planner, &cut), other);
     assert!(after != before && topology.uplinks(other).any(|n| n.port == after));
 }
+
+#[test]
+fn hops_that_are_asked_for_them_know_their_interfaces_and_measure_their_ports() {
+    let text = "
+name: measured
+clos: {segments: 2, hosts: 2, rails: 1, spines: 2, dual_tor: true}
+policy:
+  int: {instructions: [node, logical_ports, utilisation], watch: [{protocol: tcp}]}
+";
+    for ars in [false, true] {
+        let mut text = text.to_owned();
+        if ars {
+            text += "  ars: {mode: flowlet-quality}\n";
+        }
+        let planner = Planner::new(
+            Arc::new(Topology::parse("measured", &text).unwrap()),
+            Options::default(),
+        );
+        let topology = planner.topology();
+        let intent = plan(&planner, &LinkSet::none());
+        let mut ends: BTreeMap<u32, usize> = BTreeMap::new();
+        for (switch, entries) in topology.switch_ids().zip(&intent.switches) {
+            let ports = topology.neighbours(switch).count();
+            let mut counts = [0; 3];
+            for entry in entries {
+                match entry {
+                    AnyEntry::IntIngressInterface(
+                        _,
+                        crate::entries::IntIngressInterfaceAction::CameBy { id },
+                    ) => {
+                        *ends.entry(*id).or_default() += 1;
+                        counts[0] += 1;
+                    }
+                    AnyEntry::IntEgressInterface(..) => counts[1] += 1,
+                    AnyEntry::PortLoad(..) => counts[2] += 1,
+                    _ => {}
+                }
+            }
+            assert_eq!(counts, [ports; 3], "every port, once");
+            check(entries);
+        }
+        // A link has two ends, and a NIC of a dual-ToR pair two ports.
+        assert!(ends.values().all(|count| *count == 2), "{ends:?}");
+        let nics = topology.nics().len();
+        assert_eq!(ends.keys().filter(|id| **id >> 31 == 1).count(), nics);
+    }
+}
+
+#[test]
+fn a_policy_of_adaptive_groups_brings_their_multicast_groups() {
+    use crate::reconcile::Copier;
+    let text = "
+name: adaptive
+clos: {segments: 2, hosts: 2, rails: 1, spines: 2}
+policy: {ars: {mode: fixed}, int: {watch: [{protocol: tcp}]}}
+";
+    let topology = Topology::parse("adaptive", text).unwrap();
+    let planner = Planner::new(Arc::new(topology), Options::default());
+    let intent = plan(&planner, &LinkSet::none());
+    let states = intent.states(planner.topology()).unwrap();
+    for (switch, state) in planner.topology().switch_ids().zip(states) {
+        let kinds: Vec<_> = state.copies.keys().copied().collect();
+        let leaf = planner.topology()[switch].tier == Tier::Leaf;
+        let second = Copier::MulticastGroup(if leaf { 2 } else { 3 });
+        let expected = [Copier::MulticastGroup(1), second, Copier::CloneSession(510)];
+        assert_eq!(kinds, expected);
+        assert!(
+            intent.switches[switch.index()]
+                .iter()
+                .any(|entry| matches!(entry, AnyEntry::Neighbour(..)))
+        );
+    }
+}

@@ -423,8 +423,11 @@ fn process(listener: std::net::TcpListener, device_id: u64) -> tokio::runtime::R
 }
 
 #[tokio::test]
-async fn a_switch_that_starts_again_is_filled_again() {
-    let running = Running::start();
+async fn a_switch_that_starts_again_is_filled_again_and_says_hello() {
+    let mut running = Running::start();
+    let text = "name: small\nclos: {segments: 2, hosts: 2, rails: 2, spines: 2}\n\
+                policy: {ars: {hello: 10ms, probe: 10ms}}\n";
+    running.topology = Arc::new(Topology::parse("small", text).unwrap());
     let topology = Arc::clone(&running.topology);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -443,6 +446,11 @@ async fn a_switch_that_starts_again_is_filled_again() {
         .unwrap();
     let desired = running.desired();
     controller.reconcile(&desired).await.unwrap();
+    controller
+        .start_beats(desired.planner().ars().unwrap())
+        .unwrap();
+    // All neighbours, and those above.
+    assert_eq!(controller.read(SwitchId(0)).await.unwrap().copies.len(), 2);
 
     first.shutdown_background();
     let gone = async {
@@ -475,5 +483,17 @@ async fn a_switch_that_starts_again_is_filled_again() {
     assert_eq!(controller.status()[0].reconnects, 1);
     let repaired = controller.reconcile(&desired).await.unwrap().total();
     assert_eq!(repaired.updates(), 0);
+    let beating = async {
+        let beats = |telemetry: Telemetry| {
+            let of_cpu = telemetry.switches[0].port_rx.get(&510).copied();
+            of_cpu.unwrap_or_default().packets
+        };
+        while beats(controller.telemetry().await.unwrap()) < 10 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), beating)
+        .await
+        .unwrap();
     again.shutdown_background();
 }

@@ -46,7 +46,11 @@ fn mistakes_are_found_where_they_are() {
     for (ars, message, help) in [
         ("{mode: flowlet}", "unknown mode", "flowlet-random"),
         ("{idle: 500ns}", "`idle` is 500 ns", "1us to 1s"),
-        ("{hello: 1500ns}", "`hello` is 1500 ns", "whole microseconds"),
+        (
+            "{hello: 1500ns}",
+            "`hello` is 1500 ns",
+            "whole microseconds",
+        ),
         ("{probe: fast}", "delay", "a number and a unit"),
         (
             "{hello: none, gray_is_dead: true}",

@@ -121,7 +121,11 @@ impl Watch<'_> {
                 biased;
                 () = stop.asked() => break,
                 () = &mut over, if seconds.is_some() => break,
-                _ = due.tick() => self.show()?,
+                _ = due.tick() => {
+                    if !self.show()? {
+                        return Ok(());
+                    }
+                }
                 received = socket.recv(&mut buffer) => {
                     let len = received.map_err(Failure::run)?;
                     self.take(&buffer[..len]);
@@ -132,7 +136,7 @@ impl Watch<'_> {
                 }
             }
         }
-        self.show_all()
+        self.show_all().map(drop)
     }
 
     fn take(&mut self, datagram: &[u8]) {
@@ -147,16 +151,16 @@ impl Watch<'_> {
         }
     }
 
-    /// Flows that there is news of.
-    fn show(&mut self) -> Result<(), Failure> {
+    /// Shows flows that there is news of. False, as below, when nobody reads any more.
+    fn show(&mut self) -> Result<bool, Failure> {
         let news = std::mem::take(&mut self.news);
         if news.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         self.print(&self.update(&news))
     }
 
-    fn show_all(&self) -> Result<(), Failure> {
+    fn show_all(&self) -> Result<bool, Failure> {
         let known = self.collector.flows().keys().copied();
         let all = known.filter(|flow| self.filter.matches(flow)).collect();
         self.print(&self.update(&all).last())
@@ -166,14 +170,14 @@ impl Watch<'_> {
         Update::of(&self.collector, flows, &self.names, self.begun.elapsed())
     }
 
-    fn print(&self, update: &Update) -> Result<(), Failure> {
+    fn print(&self, update: &Update) -> Result<bool, Failure> {
         match self.args.format {
             // One object a line, so that a stream of them can be read.
             Format::Json => {
                 let line = sonic_rs::to_string(update).map_err(Failure::run)?;
-                output::write_all(&format!("{line}\n"))
+                output::write_next(&format!("{line}\n"))
             }
-            Format::Text => output::write_all(&update.to_text()),
+            Format::Text => output::write_next(&update.to_text()),
         }
     }
 }
