@@ -34,7 +34,7 @@ fn interface(plan: &Plan, topology: &Topology, switch: SwitchId, link: LinkId) -
     let ports = &plan.switches[switch.index()].ports;
     ports
         .iter()
-        .find(|p| p.port == port)
+        .find(|p| p.number == port)
         .unwrap()
         .interface
         .clone()

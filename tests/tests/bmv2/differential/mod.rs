@@ -164,9 +164,9 @@ impl Side {
             for (entry, packets) in self.switch.direct_counts(table) {
                 // Group and bucket, or whatever else names the entry.
                 let mut name = format!("{table} {:?} {}", entry.r#match, entry.priority);
-                let group = p4runtime::bytes::decode(exact(&entry));
-                if table == "group_bucket" && group.is_ok_and(|id| drawn.contains(&(id as u64))) {
-                    name = format!("{table} {group:?}");
+                let group = p4runtime::bytes::decode(exact(&entry)).unwrap_or(0);
+                if table == "group_bucket" && drawn.contains(&(group as u64)) {
+                    name = format!("{table} {group}");
                 }
                 *all.entry(name).or_default() += packets;
             }
