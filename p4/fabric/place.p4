@@ -2,12 +2,22 @@
 //
 // Reads: the flow. RoCEv2 flows are known by destination QP; their UDP source port is only entropy and
 // counts as 0 here (flow_port).
-// Decides: the placed flow's next hop instead of the route's next hop or group.
+// Decides: the placed flow's next hop instead of the route's next hop or group; where it is watched and its far end
+// is dead, or the path beyond it lost, the route's group after all, which knows who lives.
+// Writes: nexthop_id, use_group.
 
 #ifndef FABRIC_PLACE_P4
 #define FABRIC_PLACE_P4
 
 control Place(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    Alive() alive;
+    port_t watched = 0;
+    bit<32> age = 0;
+    bit<1> dead = 0;
+    bit<1> lost = 0;
+    bit<1> gray = 0;
+    quality_t path_band = 0;
+
     @brief("Packets and bytes of each placed flow.")
     direct_counter(CounterType.packets_and_bytes) placed_flow_counter;
 
@@ -15,6 +25,13 @@ control Place(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     action place(bit<32> nexthop_id) {
         meta.use_group = 0;
         meta.nexthop_id = nexthop_id;
+    }
+
+    @brief("The flow leaves by next hop `nexthop_id`, as long as the neighbour at `port` lives and the path beyond it was probed within `path_age` us (0: is not looked at); else as its route says, where that is a group.")
+    action place_watched(bit<32> nexthop_id, port_t port, bit<32> path_age) {
+        meta.nexthop_id = nexthop_id;
+        watched = port;
+        age = path_age;
     }
 
     @brief("Flows with a path of their own, chosen by the controller.")
@@ -28,7 +45,7 @@ control Place(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             meta.dst_port:    exact @name("dst_port");
             meta.dest_qp:     exact @name("dest_qp");
         }
-        actions = { place; NoAction; }
+        actions = { place; place_watched; NoAction; }
         const default_action = NoAction();
         counters = placed_flow_counter;
         size = 65536;
@@ -36,6 +53,12 @@ control Place(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
     apply {
         placed_flow.apply();
+        if (watched != 0 && meta.use_group == 1) {
+            alive.apply(watched, meta, age, std, dead, lost, gray, path_band);
+            if (dead == 0 && lost == 0) {
+                meta.use_group = 0;
+            }
+        }
     }
 }
 

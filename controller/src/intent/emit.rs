@@ -427,8 +427,8 @@ impl<'t> Emitter<'t> {
         }
     }
 
-    /// A placed flow's way out.
-    pub(super) fn pin(&mut self, flow: &FlowKey, port: u32) {
+    /// A placed flow's way out; with hellos, as long as the far end lives.
+    pub(super) fn pin(&mut self, flow: &FlowKey, nexthop_id: u32, ars: Option<&Ars>) {
         let key = PlacedFlow {
             src_addr: address(flow.src),
             dst_addr: address(flow.dst),
@@ -437,6 +437,15 @@ impl<'t> Emitter<'t> {
             dst_port: flow.dst_port,
             dest_qp: flow.dest_qp,
         };
-        self.put(key, PlacedFlowAction::Place { nexthop_id: port });
+        let watching = ars.filter(|ars| ars.hellos.is_some());
+        let action = match (watching, u16::try_from(nexthop_id)) {
+            (Some(ars), Ok(port)) => PlacedFlowAction::PlaceWatched {
+                nexthop_id,
+                port,
+                path_age: ars.path_age_us(),
+            },
+            _ => PlacedFlowAction::Place { nexthop_id },
+        };
+        self.put(key, action);
     }
 }

@@ -314,7 +314,7 @@ impl Planner {
         }
         emitter.telemetry(&self.options, &spread);
         for (flow, port) in pins {
-            emitter.pin(flow, *port);
+            emitter.pin(flow, *port, ars);
         }
         emitter.finish()
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use controller::desired::Desired;
-use controller::intent::{Options, Planner};
+use controller::desired::{self, Desired};
+use controller::intent::{FlowKey, Options, Planner};
+use controller::placement::Demand;
 use controller::session::{Config, Controller, Endpoint, Program};
 use lab::Fabric;
 use lab::emulator::{Emulator, EmulatorConfig};
@@ -16,7 +17,8 @@ const CPU_PORT: u16 = 510;
 pub(crate) struct Cores {
     pub(crate) topology: Arc<Topology>,
     emulator: Emulator,
-    _controller: Controller,
+    controller: Controller,
+    desired: Desired,
     _fabric: Fabric,
 }
 
@@ -52,9 +54,26 @@ impl Cores {
         Self {
             topology,
             emulator,
-            _controller: controller,
+            controller,
+            desired,
             _fabric: fabric,
         }
+    }
+
+    /// Gives these RoCEv2 flows between two NICs, by queue pair, paths of their own.
+    pub(crate) async fn place(&mut self, from: NicId, to: NicId, queue_pairs: &[u32]) {
+        let [src, dst] = [from, to].map(|nic| self.topology[nic].v4.into());
+        let flows = queue_pairs.iter().map(|qp| desired::Flow {
+            key: FlowKey::roce(src, dst, *qp),
+            demand: Demand {
+                src: from.0,
+                dst: to.0,
+                bytes: 1_000_000,
+                port: None,
+            },
+        });
+        let changes = self.desired.set_flows(flows.collect()).unwrap();
+        assert!(self.controller.apply(&changes).await.unwrap() > 0);
     }
 
     /// Puts a frame into a switch at a time in us; what comes out, by port.
@@ -66,7 +85,7 @@ impl Cores {
         now_us: u64,
     ) -> Vec<(u16, Vec<u8>)> {
         let now = now_us * 1_000;
-        let mut core = self.emulator.switch(switch).unwrap().lock().unwrap();
+        let mut core = self.emulator.switch(switch).unwrap().lock();
         core.ingress(port, frame, now);
         let (mut ready, mut out) = (Vec::new(), Vec::new());
         core.take_ready(&mut ready);

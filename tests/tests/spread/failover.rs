@@ -257,3 +257,29 @@ async fn a_switch_that_does_not_speak_itself_takes_nobody_for_dead() {
     leaf.now_us += 10 * u64::from(INTERVAL_US);
     assert_eq!(leaf.members(), whole);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn placed_flows_leave_a_dead_first_link_and_come_back() {
+    let mut leaf = Leaf::new(Mode::Fixed).await;
+    leaf.frames.truncate(2 * MEMBERS);
+    let whole = leaf.members();
+    // Flows are numbered by their queue pairs, from 1.
+    let queue_pairs: Vec<u32> = (1..=leaf.frames.len() as u32).collect();
+    leaf.cores.place(NicId(0), NicId(1), &queue_pairs).await;
+    let placed = leaf.members();
+    assert_eq!(counts(&placed), [2.0; MEMBERS], "two on each uplink");
+    assert_ne!(placed, whole);
+    for dead in 0..MEMBERS {
+        leaf.hears(dead, DEAF);
+        for ((now, placed), home) in leaf.members().iter().zip(&placed).zip(&whole) {
+            assert!(now.is_some() && *now != Some(dead));
+            if *placed != Some(dead) {
+                assert_eq!(now, placed, "its link lives");
+            } else if *home != Some(dead) {
+                assert_eq!(now, home, "as its group says");
+            }
+        }
+        leaf.hears(dead, 0);
+        assert_eq!(leaf.members(), placed);
+    }
+}

@@ -85,7 +85,7 @@ pub(super) struct Rules {
     roles: [bool; 2],
     routes: Vec<(bool, u8, u32, Way)>,
     groups: Vec<Group>,
-    pins: Vec<(u8, u32, u64)>,
+    pins: Vec<(u8, u32, u64, Option<u64>)>,
     acl: Vec<Match>,
     traps: Vec<(Option<u64>, Option<u64>, u64)>,
     classes: Vec<(u64, u64, u64)>,
@@ -193,7 +193,15 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
             4..12,
         ),
         vec(groups(), 3),
-        vec((0u8..4, select(QUEUE_PAIRS.to_vec()), PORTS), 0..3),
+        vec(
+            (
+                0u8..4,
+                select(QUEUE_PAIRS.to_vec()),
+                PORTS,
+                prop::option::of(select(vec![0, 1, FOR_EVER])),
+            ),
+            0..3,
+        ),
     );
     let policy = (
         vec(matches(3), 0..3),
@@ -343,7 +351,7 @@ impl Rules {
             };
             book.put(entry.build());
         }
-        for (net, qp, nexthop) in &self.pins {
+        for (net, qp, nexthop, watched) in &self.pins {
             let mapped = |address: Ipv4Addr| address.to_ipv6_mapped();
             let entry = book
                 .entry("placed_flow")
@@ -353,7 +361,15 @@ impl Rules {
                 .exact("src_port", 0u64)
                 .exact("dst_port", 4791u64)
                 .exact("dest_qp", u64::from(*qp));
-            book.put(entry.action("place", [("nexthop_id", *nexthop)]).build());
+            let way = ("nexthop_id", *nexthop);
+            let entry = match watched {
+                None => entry.action("place", [way]),
+                Some(age) => entry.action(
+                    "place_watched",
+                    [way, ("port", *nexthop), ("path_age", *age)],
+                ),
+            };
+            book.put(entry.build());
         }
     }
 
