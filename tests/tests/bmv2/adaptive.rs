@@ -8,7 +8,7 @@ use p4runtime::v1::{TableEntry, Update};
 use crate::entries::{NEIGHBOUR_2, NEIGHBOUR_3, REMOTE};
 use crate::packet::{Ipv4, ethernet, roce, routed_v4};
 use crate::scenarios::bucket_of;
-use crate::switch::{SOON, Switch};
+use crate::switch::Switch;
 
 /// The group that [`REMOTE`] is routed to.
 const GROUP: u64 = 7;
@@ -268,7 +268,8 @@ pub(crate) fn a_silent_neighbour_is_left(switch: &mut Switch) {
         }
         let silent = silent_since.map_or(Duration::ZERO, |since: Instant| since.elapsed());
         if counts != whole {
-            assert_eq!(counts, [0, flows.len()], "port 2 is left");
+            // That may have been between two of them.
+            assert_eq!(sent(switch, &flows), [0, flows.len()], "port 2 is left");
             assert!(silent + interval > detection, "after {silent:?} already");
             break;
         }
@@ -277,18 +278,6 @@ pub(crate) fn a_silent_neighbour_is_left(switch: &mut Switch) {
             (start + interval * (beat + 1)).saturating_duration_since(Instant::now()),
         );
     }
-    // It hears of nothing in between: hellos that came out say deaf, and its own bring it back.
-    let said = switch.receive(2, 100, Duration::from_millis(50));
-    let hellos = said
-        .iter()
-        .filter(|frame| frame[12..14] == ETHERTYPE_LINK.to_be_bytes());
-    assert!(hellos.count() > 0, "the switch speaks to its neighbour");
     switch.send(2, &hello(false));
     assert_eq!(sent(switch, &flows), whole, "it is back");
-    assert!(
-        switch
-            .receive(2, 1, SOON / 50)
-            .iter()
-            .all(|frame| frame[12..14] != [8, 0])
-    );
 }

@@ -65,8 +65,12 @@ async fn cut(lab: &Lab, ends: &[String; 2], link: LinkId, up: bool) {
         return;
     }
     for end in ends {
-        let loss = if up { "0%" } else { "100%" };
-        tc(&format!("qdisc replace dev {end} root netem loss {loss}"));
+        // A queue without a place.
+        if up {
+            tc(&format!("qdisc del dev {end} root"));
+        } else {
+            tc(&format!("qdisc replace dev {end} root pfifo limit 0"));
+        }
     }
 }
 

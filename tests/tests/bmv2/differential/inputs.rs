@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
+use super::rules::FORETOLD;
 use crate::frames::{Frame, ROCE, SWITCH_MAC, TCP, UDP, sum};
 use crate::model::{Hop, Indicator, Watch, begin, push};
 
@@ -157,7 +158,7 @@ fn ip() -> impl Strategy<Value = Input> {
                     && !tagged
                     && (protocol == TCP || protocol == UDP)
                 {
-                    bytes = carrying(&bytes, by_port, instructions, discard);
+                    bytes = carrying(&bytes, by_port, instructions & FORETOLD, discard);
                 }
                 if let Some((at, value)) = broken {
                     let at = at.index(bytes.len());
@@ -191,7 +192,7 @@ fn links() -> impl Strategy<Value = Input> {
     let by = prop_oneof![
         1 => Just(By::Cable(1)),
         3 => (2usize..4).prop_map(By::Cable),
-        2 => Just(By::Submitted)
+        4 => Just(By::Submitted)
     ];
     (
         by,

@@ -30,7 +30,7 @@ pub(super) const TO_CPU: u64 = CPU;
 pub(super) const TO_PORT: u64 = 3;
 /// Node, ports, logical interfaces, use of a port that is not measured, a reserved bit, complement: what depends
 /// neither on time nor on load.
-const FORETOLD: u16 = 0xc341;
+pub(super) const FORETOLD: u16 = 0xc341;
 
 #[derive(Clone, Copy, Debug)]
 enum Way {
@@ -225,11 +225,11 @@ pub(super) fn rules() -> impl Strategy<Value = Rules> {
     );
     let hello = || prop::option::weighted(0.7, (prop::bool::weighted(0.2), any::<bool>(), 0u64..9));
     let probe = || prop::option::weighted(0.7, (0u64..3, any::<bool>()));
-    let ports = || prop::collection::btree_set(1u16..4, 0..4);
+    let ports = || prop::collection::btree_set(1u16..4, 1..4);
     let links = (
         [hello(), hello()],
         [probe(), probe()],
-        any::<bool>(),
+        prop::bool::weighted(0.85),
         [ports(), ports()],
     );
     (forwarding, policy, telemetry, links).prop_map(

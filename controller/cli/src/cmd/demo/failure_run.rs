@@ -76,15 +76,19 @@ pub(super) async fn run(
         entries_written: repair.changes.iter().map(|c| c.plan.len() as u64).sum(),
         flows_moved: repair.flows_moved,
     };
-    let because = format!(
-        "{} was cut after {:.0} us; {} flows stood still until their paths were moved and then sent again \
-         what was lost. The {:.0} us that the stated model gives to hearing of it, planning and writing \
-         last longer than the whole job, which is why busbw is low",
-        failure.link,
-        after_ns as f64 / 1e3,
-        failure.flows_moved,
-        failure.repair_us,
-    );
+    let cut_after_us = after_ns as f64 / 1e3;
+    let watched = bed.desired.planner().ars().and_then(|ars| ars.hellos);
+    let because = match watched {
+        Some(hellos) => format!(
+            "{} was cut after {cut_after_us:.0} us; the switches themselves left it within {} us, and its flows sent \
+             again what was lost meanwhile. The controller moved {} flows after {:.0} us",
+            failure.link,
+            hellos.detection_us(),
+            failure.flows_moved,
+            failure.repair_us,
+        ),
+        None => stood_still(&failure, cut_after_us),
+    };
     let report = measured.report(
         "failure",
         &bed.topology,
@@ -179,4 +183,14 @@ async fn land(bed: &mut Bed, repair: &mut Repair, token: u64, at: u64) -> Result
         repair.done_at = Some(at);
     }
     Ok(())
+}
+
+/// What a cut does to flows that wait for the controller.
+fn stood_still(failure: &FailureReport, cut_after_us: f64) -> String {
+    format!(
+        "{} was cut after {cut_after_us:.0} us; {} flows stood still until their paths were moved and then sent again \
+         what was lost. The {:.0} us that the stated model gives to hearing of it, planning and writing \
+         last longer than the whole job, which is why busbw is low",
+        failure.link, failure.flows_moved, failure.repair_us,
+    )
 }
