@@ -257,7 +257,7 @@ pub(crate) struct TopologyArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TopologyCommand {
     /// Write a topology in its explicit form, from a file's compact `clos:` form or from options.
-    Generate(GenerateArgs),
+    Generate(Box<GenerateArgs>),
     /// Sum up a topology.
     Show(ShowArgs),
     /// Make a topology of another tool's output and report what is odd about it.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::UdpSocket;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 
 use controller::telemetry::int::metadata::Metadata;
 use controller::telemetry::int::report::{Datagram, Inner, Own, Report};
@@ -101,8 +101,8 @@ fn one_packet_in_64_costs_little_and_shows_every_path() {
     assert_eq!(last["collector"]["unreadable"].as_u64(), Some(0));
 }
 
-/// A collector that is waiting for reports, as a process.
-fn watching(arguments: &[&str]) -> (Child, UdpSocket) {
+/// A collector that is waiting for reports, as a process; what it says, and a way to it.
+fn watching(arguments: &[&str]) -> (Child, BufReader<ChildStderr>, UdpSocket) {
     let folder = tempfile::tempdir().unwrap();
     let address = free_address();
     let mut child = meridian(folder.path())
@@ -112,16 +112,13 @@ fn watching(arguments: &[&str]) -> (Child, UdpSocket) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(
-        said.next()
-            .unwrap()
-            .unwrap()
-            .contains("waiting for reports")
-    );
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("waiting for reports"), "{line}");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(address).unwrap();
-    (child, socket)
+    (child, said, socket)
 }
 
 fn interrupt(child: &Child) {
@@ -169,7 +166,7 @@ fn report(node: u32, sequence: u32, dropped: Option<u8>) -> Vec<u8> {
 #[test]
 #[ignore = "needs the built command; tests/run demo"]
 fn ctrl_c_ends_watching_with_all_that_was_seen() {
-    let (mut child, socket) = watching(&["--format", "json", "proto=udp"]);
+    let (mut child, _said, socket) = watching(&["--format", "json", "proto=udp"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = || json(&lines.next().unwrap().unwrap());
     socket.send(&report(7, 1, None)).unwrap();
@@ -205,7 +202,7 @@ fn ctrl_c_ends_watching_with_all_that_was_seen() {
 #[test]
 #[ignore = "needs the built command; tests/run demo"]
 fn a_reader_that_goes_away_ends_watching() {
-    let (mut child, socket) = watching(&[]);
+    let (mut child, _said, socket) = watching(&[]);
     socket.send(&report(7, 1, None)).unwrap();
     let mut out = child.stdout.take().unwrap();
     let mut first = [0; 3];

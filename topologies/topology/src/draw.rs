@@ -27,7 +27,7 @@ impl Random {
 
     /// A number below `limit`, which is not 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(limit) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
     /// Puts things into a random order.
