@@ -71,7 +71,7 @@ async fn a_program_from_the_command_line_has_no_cookie() {
 async fn the_order_of_match_fields_does_not_matter() {
     let bench = Bench::new();
     let mut one = bench.ready().await;
-    let fields = vec![
+    let fields = [
         ternary(1, &[10], &[255]),
         range(3, &[1], &[9]),
         exact(4, &[1]),
