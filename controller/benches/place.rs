@@ -1,6 +1,6 @@
 //! Placing jobs: one into a fabric of 100 000 GPUs, a queue that fills it, and a churn run.
 
-use controller::placement::{Costs, Inventory, Occupancy, Policy, Search, seat};
+use controller::placement::{Costs, Inventory, Occupancy, Policy, Search, least_crossing, seat};
 use controller::simulate::churn::{Contender, Discipline, Setup, run};
 use controller::workload::Workload;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -23,15 +23,19 @@ fn one_job(c: &mut Criterion) {
     let Ok(job) = Workload::load(file) else {
         return;
     };
-    c.bench_function("1024 GPUs into 100 000, with the inventory", |b| {
-        b.iter(|| {
-            let inventory = Inventory::new(&topology, 8, 8);
-            let occupancy = Occupancy::empty(topology.hosts().len());
-            let search = Search::new(&inventory, &occupancy, Costs::default(), 0.0);
-            let found = search.place(128, None);
-            found.map(|f| seat(&job, &inventory, &f.hosts, 1, Costs::default()))
-        });
-    });
+    c.bench_function(
+        "1024 GPUs into 100 000, with inventory, bound and ranks",
+        |b| {
+            b.iter(|| {
+                let inventory = Inventory::new(&topology, 8, 8);
+                let occupancy = Occupancy::empty(topology.hosts().len());
+                let search = Search::new(&inventory, &occupancy, Costs::default(), 0.0);
+                let found = search.place(128, None);
+                let bound = least_crossing(&job, &inventory, |_| true);
+                found.map(|f| seat(&job, &inventory, &f.hosts, bound, Costs::default()))
+            });
+        },
+    );
     c.bench_function("1 000 jobs fill 100 000 GPUs", |b| {
         b.iter_batched(
             || Occupancy::empty(topology.hosts().len()),

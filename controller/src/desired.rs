@@ -318,6 +318,40 @@ mod tests {
         assert!(first >= 1_000 + model.detect_ns + model.compute_ns + model.rpc_ns);
     }
 
+    /// Two jobs, then one: its pins stay at every step between, and nothing of the other is left.
+    #[test]
+    fn a_job_that_ends_takes_its_pins_along_and_no_others() {
+        let mut desired = desired();
+        let topology = Arc::clone(desired.topology());
+        let all = flows(&topology);
+        let (stays, ends) = all.split_at(all.len() / 2);
+        let pins = |state: &State| -> Vec<_> {
+            let mine = state.entries.keys();
+            mine.filter(|key| key.table == PlacedFlow::ID)
+                .cloned()
+                .collect()
+        };
+        desired.set_flows(stays.to_vec()).unwrap();
+        let alone: Vec<_> = desired.states().iter().map(|s| pins(s)).collect();
+        assert_eq!(alone.iter().map(Vec::len).sum::<usize>(), stays.len());
+        desired.set_flows(all.clone()).unwrap();
+        let mut held: Vec<State> = desired.states().iter().map(|s| (**s).clone()).collect();
+        let both: usize = held.iter().map(|s| pins(s).len()).sum();
+        assert_eq!(both, stays.len() + ends.len());
+        for change in desired.set_flows(stays.to_vec()).unwrap() {
+            let at = change.switch.index();
+            for update in change.plan.updates() {
+                apply(&mut held[at], update);
+                let now = pins(&held[at]);
+                assert!(alone[at].iter().all(|pin| now.contains(pin)), "{update:?}");
+            }
+        }
+        let left: Vec<_> = held.iter().map(pins).collect();
+        assert_eq!(left, alone);
+        desired.set_flows(Vec::new()).unwrap();
+        assert!(desired.states().iter().all(|s| pins(s).is_empty()));
+    }
+
     #[test]
     fn a_full_table_leaves_flows_to_the_routes_and_says_so() {
         let mut desired = desired();

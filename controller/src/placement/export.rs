@@ -11,27 +11,36 @@ pub enum Format {
     /// One line per rank: rank, host, GPU, address of the NIC beside it. For launchers that set `RANK`
     /// and `LOCAL_RANK` themselves, and for libraries that take a list of addresses in order.
     Ranks,
-    /// OpenMPI's hostfile: `host slots=8`.
+    /// One `torchrun` command per host.
+    Torchrun,
+    /// Open MPI's hostfile: `host slots=8`.
     Hostfile,
-    /// OpenMPI's rankfile: `rank 0=host slot=0`.
+    /// Open MPI's rankfile: `rank 0=host slot=0`.
     Rankfile,
+    /// The hostfile of MPICH's and Intel MPI's `mpiexec -f`: `host:8`.
+    Mpich,
     /// Slurm's compressed list of nodes, for `--nodelist`.
     SlurmNodes,
     /// One host name per rank, for `SLURM_HOSTFILE` with `--distribution=arbitrary`.
     SlurmHostfile,
-    /// Kubernetes: node affinity for the job's pods, and the ranks as a ConfigMap.
+    /// Kubernetes: node affinity for the job's pods, as a patch of its pod template.
     Kubernetes,
+    /// Kubernetes: the first rank of each node, as a ConfigMap.
+    KubernetesRanks,
 }
 
 impl Format {
     /// All formats, with their names.
-    pub const NAMES: [(&'static str, Self); 6] = [
+    pub const NAMES: [(&'static str, Self); 9] = [
         ("ranks", Self::Ranks),
+        ("torchrun", Self::Torchrun),
         ("hostfile", Self::Hostfile),
         ("rankfile", Self::Rankfile),
+        ("mpich", Self::Mpich),
         ("slurm-nodes", Self::SlurmNodes),
         ("slurm-hostfile", Self::SlurmHostfile),
         ("kubernetes", Self::Kubernetes),
+        ("kubernetes-ranks", Self::KubernetesRanks),
     ];
 }
 
@@ -55,10 +64,9 @@ pub fn export(format: Format, job: &str, hosts: &[PlacedHost], ranks_per_host: u
                 .map_or("", String::as_str);
             format!("{rank} {} {local} {address}", host.name)
         }),
-        Format::Hostfile => hosts.iter().fold(String::new(), |mut text, host| {
-            let _ = writeln!(text, "{} slots={ranks_per_host}", host.name);
-            text
-        }),
+        Format::Torchrun => torchrun(hosts, ranks_per_host),
+        Format::Hostfile => by_host(hosts, |host| format!("{host} slots={ranks_per_host}")),
+        Format::Mpich => by_host(hosts, |host| format!("{host}:{ranks_per_host}")),
         Format::Rankfile => lines(hosts, ranks_per_host, |rank, local, host| {
             format!("rank {rank}={} slot={local}", host.name)
         }),
@@ -71,8 +79,30 @@ pub fn export(format: Format, job: &str, hosts: &[PlacedHost], ranks_per_host: u
             text
         }
         Format::SlurmHostfile => lines(hosts, ranks_per_host, |_, _, host| host.name.clone()),
-        Format::Kubernetes => kubernetes(job, hosts, ranks_per_host),
+        Format::Kubernetes => affinity(job, hosts),
+        Format::KubernetesRanks => config_map(job, hosts, ranks_per_host),
     }
+}
+
+fn by_host(hosts: &[PlacedHost], line: impl Fn(&str) -> String) -> String {
+    hosts.iter().map(|host| line(&host.name) + "\n").collect()
+}
+
+/// The first host has the rendezvous, at the address of its first NIC.
+fn torchrun(hosts: &[PlacedHost], ranks_per_host: u32) -> String {
+    let Some(first) = hosts.first() else {
+        return String::new();
+    };
+    let master = first.addresses.first().unwrap_or(&first.name);
+    let nodes = hosts.len();
+    let line = |(rank, host): (usize, &PlacedHost)| {
+        format!(
+            "{}: torchrun --nnodes={nodes} --nproc-per-node={ranks_per_host} --node-rank={rank} \
+             --master-addr={master} --master-port=29500\n",
+            host.name
+        )
+    };
+    hosts.iter().enumerate().map(line).collect()
 }
 
 fn lines(
@@ -168,19 +198,27 @@ fn runs(numbers: &[u64], width: usize) -> String {
     text
 }
 
-fn kubernetes(job: &str, hosts: &[PlacedHost], ranks_per_host: u32) -> String {
+fn affinity(job: &str, hosts: &[PlacedHost]) -> String {
     if hosts.is_empty() {
         return String::new();
     }
     let name = dns_name(job);
     let mut text = format!(
         "\
-# Merge the affinity into the pod template of job {name} (one pod per host) and mount the ConfigMap:
-# the pod on a node has the ranks that its line names.
+# kubectl patch statefulset {name} --patch-file THIS: one pod per host, on these hosts.
 spec:
   template:
+    metadata:
+      labels:
+        meridian.io/job: {name}
     spec:
       affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - topologyKey: kubernetes.io/hostname
+              labelSelector:
+                matchLabels:
+                  meridian.io/job: {name}
         nodeAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
             nodeSelectorTerms:
@@ -193,25 +231,22 @@ spec:
     for host in hosts {
         let _ = writeln!(text, "                      - {}", quoted(&host.name));
     }
-    let _ = write!(
-        text,
+    text
+}
+
+fn config_map(job: &str, hosts: &[PlacedHost], ranks_per_host: u32) -> String {
+    if hosts.is_empty() {
+        return String::new();
+    }
+    let name = dns_name(job);
+    let mut text = format!(
         "\
-        podAntiAffinity:
-          requiredDuringSchedulingIgnoredDuringExecution:
-            - topologyKey: kubernetes.io/hostname
-              labelSelector:
-                matchLabels:
-                  meridian.io/job: {name}
-    metadata:
-      labels:
-        meridian.io/job: {name}
----
+# kubectl apply -f THIS: the pod on a node has the ranks from the number beside the node's name on.
 apiVersion: v1
 kind: ConfigMap
 metadata:
   name: {name}-ranks
 data:
-  # node: first rank
 "
     );
     for (slot, host) in (0u64..).zip(hosts) {
@@ -274,9 +309,22 @@ mod tests {
         );
         assert_eq!(text(Format::SlurmHostfile), "h2\nh2\nh1\nh1\n");
         assert_eq!(text(Format::SlurmNodes), "h[1-2]\n");
-        let kubernetes = text(Format::Kubernetes);
-        assert!(kubernetes.contains("name: my-job-ranks"), "{kubernetes}");
-        assert!(kubernetes.contains("  \"h1\": \"2\""), "{kubernetes}");
+        assert_eq!(text(Format::Mpich), "h2:2\nh1:2\n");
+        let torchrun = text(Format::Torchrun);
+        let second = torchrun.lines().nth(1).unwrap_or("");
+        assert_eq!(
+            second,
+            "h1: torchrun --nnodes=2 --nproc-per-node=2 --node-rank=1 --master-addr=10.0.0.1 --master-port=29500"
+        );
+        let affinity = text(Format::Kubernetes);
+        assert!(affinity.contains("meridian.io/job: my-job"), "{affinity}");
+        assert!(
+            affinity.ends_with("- \"h2\"\n                      - \"h1\"\n"),
+            "{affinity}"
+        );
+        let map = text(Format::KubernetesRanks);
+        assert!(map.contains("name: my-job-ranks"), "{map}");
+        assert!(map.ends_with("  \"h2\": \"0\"\n  \"h1\": \"2\"\n"), "{map}");
     }
 
     #[test]

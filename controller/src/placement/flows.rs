@@ -6,6 +6,7 @@
 //! flow first, each on the path whose busiest link ends up least busy; then flows on the busiest link are
 //! moved as long as that helps. [`bound`](super::bound) says how good any answer could be.
 
+use super::bound::BoundBy;
 use super::placer::Placer;
 use crate::routing::{Graph, LinkSet, Routes, Switch};
 
@@ -136,10 +137,37 @@ pub struct FlowPlan {
     pub max_load_ps: u64,
     /// No plan can have a smaller `max_load_ps`.
     pub bound_ps: u64,
+    /// What says so.
+    pub bound_by: BoundBy,
     /// Mean load of the links from leaves upwards that are up, in ps.
     pub mean_uplink_ps: f64,
     /// Busiest link from a leaf upwards, in ps.
     pub max_uplink_ps: u64,
+}
+
+impl FlowPlan {
+    /// The same plan with the bound of the linear program, where that is better than the one by cuts and the
+    /// problem is small enough. Takes far longer than the other: for reports, not for reactions.
+    #[must_use]
+    pub fn with_linear_program(mut self, network: &Network, demands: &[Demand]) -> Self {
+        if self.bound_ps < self.max_load_ps
+            && let Some(least) = super::dual::least_load(network, demands, &self)
+            && least > self.bound_ps
+        {
+            (self.bound_ps, self.bound_by) = (least, BoundBy::LinearProgram);
+        }
+        self
+    }
+
+    /// Load of the busiest link over the bound: 1 if no plan can be better.
+    #[must_use]
+    pub fn over_bound(&self) -> f64 {
+        if self.bound_ps == 0 {
+            1.0
+        } else {
+            self.max_load_ps as f64 / self.bound_ps as f64
+        }
+    }
 }
 
 /// Time in ps that `bytes` occupy a link of `speed_bps`.

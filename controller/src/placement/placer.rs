@@ -94,7 +94,7 @@ impl<'a> Placer<'a> {
             }
         }
         let mut search = Search::new(self.network.graph.switches());
-        let bound = bound(self.network, self.demands);
+        let (bound, _) = bound(self.network, self.demands);
         let fabric: FxHashSet<usize> = self.fabric_loads().map(|(index, _)| index).collect();
         let mut heap: BinaryHeap<(u64, Reverse<usize>)> = self
             .fabric_loads()
@@ -359,9 +359,11 @@ impl<'a> Placer<'a> {
                 .index()]
             })
             .collect();
+        let (bound_ps, bound_by) = bound(self.network, self.demands);
         FlowPlan {
             max_load_ps: self.busiest().map_or(0, |(_, load)| load),
-            bound_ps: bound(self.network, self.demands),
+            bound_ps,
+            bound_by,
             mean_uplink_ps: uplinks.iter().map(|l| *l as f64).sum::<f64>()
                 / uplinks.len().max(1) as f64,
             max_uplink_ps: uplinks.iter().copied().max().unwrap_or(0),

@@ -3,11 +3,13 @@
 //! Hosts in rank order are cut into leaves, segments and pods at fixed places. What is cut there depends
 //! on how ranks count through the parallel dimensions: with pipeline stages outermost, a border between
 //! two leaves cuts a pipeline once; with data-parallel groups outermost it cuts every ring of gradients. All
-//! orders of the dimensions are tried, and those of the leaves by size, and the cheapest is taken.
+//! orders of the dimensions are tried, and those of the leaves by size, and the cheapest is taken; where it is
+//! above the bound, slots are swapped ([`super::swaps`]).
 
 use super::inventory::Inventory;
 use super::search::Costs;
-use super::traffic::{HostGroup, Shape, host_groups};
+use super::swaps::Swapper;
+use super::traffic::{HostGroup, host_groups};
 use crate::workload::{Dimension, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +24,7 @@ pub struct Seating {
     pub sent: u64,
     /// Bytes that cross LA domains, segments, pods and buildings.
     pub crossing: [u64; 4],
-    /// No placement on as many leaves crosses LA domains with fewer bytes.
+    /// No placement crosses LA domains with fewer bytes, as whoever asked for the seats says.
     pub bound: u64,
 }
 
@@ -33,7 +35,7 @@ impl Seating {
         self.of_sent(self.crossing[0])
     }
 
-    /// Least cross-LA share on as many leaves.
+    /// Least cross-LA share.
     #[must_use]
     pub fn bound_share(&self) -> f64 {
         self.of_sent(self.bound)
@@ -47,24 +49,23 @@ impl Seating {
         }
     }
 
-    fn cost(&self, costs: Costs) -> f64 {
+    pub(super) fn cost(&self, costs: Costs) -> f64 {
         let [la, segment, pod, building] = self.crossing.map(|bytes| bytes as f64);
         la * costs.la + segment * costs.segment + pod * costs.pod + building * costs.building
     }
 }
 
-/// Seats a job on `hosts`. `least` is the number of leaves that it needs at least; the bound is for that.
+/// Seats a job on `hosts`. `bound` is kept beside: the bytes that cross at least, by [`least_crossing`](super::least_crossing).
 #[must_use]
 pub fn seat(
     workload: &Workload,
     inventory: &Inventory,
     hosts: &[u32],
-    least: usize,
+    bound: u64,
     costs: Costs,
 ) -> Seating {
     let groups = host_groups(workload);
     let sent = groups.iter().map(|g| g.crossing(|slot| slot)).sum();
-    let bound = bound(&groups, hosts.len(), least);
     let mut best: Option<(f64, Seating)> = None;
     for arranged in arrangements(inventory, hosts) {
         for order in orders(workload) {
@@ -86,16 +87,42 @@ pub fn seat(
             }
         }
     }
-    best.map_or_else(
-        || Seating {
+    let Some((cost, seating)) = best else {
+        return Seating {
             hosts: hosts.to_vec(),
             order: Vec::new(),
             sent,
             crossing: [0; 4],
             bound,
-        },
-        |(_, seating)| seating,
-    )
+        };
+    };
+    if seating.crossing[0] <= bound {
+        return seating;
+    }
+    let swapped = swapped(&groups, inventory, &seating, costs);
+    if swapped.cost(costs) < cost {
+        swapped
+    } else {
+        seating
+    }
+}
+
+/// The same hosts after swaps of slots between them.
+fn swapped(
+    groups: &[HostGroup],
+    inventory: &Inventory,
+    seating: &Seating,
+    costs: Costs,
+) -> Seating {
+    let swapper = Swapper::new(groups, inventory, &seating.hosts, costs);
+    let mut seats: Vec<u32> = (0..).take(seating.hosts.len()).collect();
+    swapper.improve(&mut seats);
+    let hosts: Vec<u32> = seats.iter().map(|at| seating.hosts[*at as usize]).collect();
+    Seating {
+        crossing: crossing(groups, inventory, &hosts),
+        hosts,
+        ..seating.clone()
+    }
 }
 
 /// Hosts with their rooms in the order given, the largest share first, and the smallest first; rooms of
@@ -209,30 +236,12 @@ fn crossing(groups: &[HostGroup], inventory: &Inventory, seats: &[u32]) -> [u64;
     [la, outer[0], outer[1], outer[2]]
 }
 
-/// Bytes that cross at least if the hosts are on `least` leaves or more. All that exchange something hang
-/// together, so the leaves are joined by at least `least - 1` edges, each of the lightest kind; one ring over
-/// all hosts enters and leaves every leaf.
-fn bound(groups: &[HostGroup], hosts: usize, least: usize) -> u64 {
-    if least < 2 {
-        return 0;
-    }
-    let lightest = groups
-        .iter()
-        .filter(|g| g.slots.len() > 1)
-        .map(|g| g.edge_bytes)
-        .min();
-    let joined = lightest.unwrap_or(0) * (least as u64 - 1);
-    let rings = groups
-        .iter()
-        .filter(|g| g.shape == Shape::Ring && g.slots.len() == hosts);
-    joined.max(rings.map(|g| g.edge_bytes * least as u64).sum())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::placement::least_crossing;
 
     /// 175e9 parameters, 8-way tensor, 16-way data, 8-stage pipeline parallelism.
     const JOB: &str = "\
@@ -248,7 +257,8 @@ model: {layers: 96, hidden: 12288, sequence: 2048, parameters: 175000000000}
         let workload = Workload::parse("job.yaml", JOB).unwrap();
         let inventory = Inventory::flat(&[64, 64]);
         let hosts: Vec<u32> = (0..128).collect();
-        let seating = seat(&workload, &inventory, &hosts, 2, Costs::default());
+        let bound = least_crossing(&workload, &inventory, |_| true);
+        let seating = seat(&workload, &inventory, &hosts, bound, Costs::default());
         // 1.3 % of the bytes; with the data-parallel rings cut it would be 11.3 %.
         assert!(
             (0.012..0.014).contains(&seating.share()),
@@ -256,7 +266,7 @@ model: {layers: 96, hidden: 12288, sequence: 2048, parameters: 175000000000}
             seating.share()
         );
         assert_eq!(seating.order.first(), Some(&Dimension::Pipeline));
-        assert!(seating.bound <= seating.crossing[0]);
+        assert_eq!(seating.bound, seating.crossing[0]);
         let mut seats = seating.hosts.clone();
         seats.sort_unstable();
         assert_eq!(seats, hosts);
@@ -269,7 +279,8 @@ model: {layers: 96, hidden: 12288, sequence: 2048, parameters: 175000000000}
         let workload = Workload::parse("job.yaml", text).unwrap();
         let inventory = Inventory::flat(&[3, 3, 3]);
         let hosts: Vec<u32> = (0..8).collect();
-        let seating = seat(&workload, &inventory, &hosts, 3, Costs::default());
+        let bound = least_crossing(&workload, &inventory, |_| true);
+        let seating = seat(&workload, &inventory, &hosts, bound, Costs::default());
         assert!(
             (seating.share() - 0.375).abs() < 1e-6,
             "{}",

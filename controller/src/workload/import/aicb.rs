@@ -1,7 +1,8 @@
 //! AICB's CSV files: one operation per line, of one rank of the first pipeline stage.
 //!
 //! Lines up to the first `epoch_end` set things up; what lies between the last two is taken as an iteration.
-//! Sizes of groups are in the lines. `msg_size` is the whole array.
+//! Sizes of groups are in the lines, in files that have the column `comm_group_size`; else they are asked for.
+//! `msg_size` is the whole array.
 
 use super::simai::shown;
 use super::{Hints, ImportError, Imported, Tally};
@@ -9,7 +10,7 @@ use crate::workload::{Grid, Operation, Over};
 use std::collections::BTreeMap;
 
 /// Columns that are read.
-const COLUMNS: [&str; 4] = ["comm_type", "comm_group", "comm_group_size", "msg_size"];
+const COLUMNS: [&str; 3] = ["comm_type", "comm_group", "msg_size"];
 
 struct Row<'a> {
     kind: &'a str,
@@ -58,10 +59,12 @@ pub(super) fn read(text: &str, hints: &Hints) -> Result<Imported, ImportError> {
             "no line that begins with `comm_type,comm_group`".to_owned(),
         ));
     }
-    let size = |group: &str| sizes.get(group).copied().unwrap_or(1);
-    let (ep, edp) = (size("ep_group"), size("ep_dp_group"));
-    let dp = size("dp_group").max(ep * edp);
-    let grid = Grid::new(size("tp_group"), 1, dp, size("pp_group"), ep)?;
+    // What no line says is taken from the hints.
+    let [tp, cp, dp, pp, ep] = hints.sizes;
+    let size = |group: &str, hint: u32| sizes.get(group).copied().unwrap_or(hint);
+    let (ep, edp) = (size("ep_group", ep), size("ep_dp_group", 1));
+    let dp = size("dp_group", dp).max(ep.saturating_mul(edp));
+    let grid = Grid::new(size("tp_group", tp), cp, dp, size("pp_group", pp), ep)?;
     let iteration = epochs
         .iter()
         .rev()

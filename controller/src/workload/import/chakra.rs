@@ -1,40 +1,40 @@
-//! Chakra execution traces: protobuf messages, each after its length as a varint. The first is metadata,
+//! Chakra execution traces, as JSON ([`super::chakra_json`]) or as protobuf messages, each after its length as a varint. The first is metadata,
 //! the others are nodes (MLCommons Chakra, `et_def.proto`); attributes of collectives are `comm_type`,
 //! `comm_size` in bytes, and `pg_name` or `comm_group`.
 
-use super::{Hints, ImportError, Imported, Tally};
+use super::{Hints, ImportError, Imported, Tally, chakra_json};
 use crate::workload::{Grid, Operation, Over};
 use prost::Message;
 
 /// The fields of a node that matter here.
 #[derive(Clone, PartialEq, prost::Message)]
-struct Node {
+pub(super) struct Node {
     #[prost(uint64, tag = "1")]
-    id: u64,
+    pub(super) id: u64,
     #[prost(string, tag = "2")]
-    name: String,
+    pub(super) name: String,
     #[prost(int32, tag = "3")]
-    kind: i32,
+    pub(super) kind: i32,
     #[prost(uint64, tag = "7")]
-    duration_micros: u64,
+    pub(super) duration_micros: u64,
     #[prost(message, repeated, tag = "10")]
-    attributes: Vec<Attribute>,
+    pub(super) attributes: Vec<Attribute>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct Attribute {
+pub(super) struct Attribute {
     #[prost(string, tag = "1")]
-    name: String,
+    pub(super) name: String,
     #[prost(int32, optional, tag = "7")]
-    int32: Option<i32>,
+    pub(super) int32: Option<i32>,
     #[prost(int64, optional, tag = "9")]
-    int64: Option<i64>,
+    pub(super) int64: Option<i64>,
     #[prost(uint32, optional, tag = "11")]
-    uint32: Option<u32>,
+    pub(super) uint32: Option<u32>,
     #[prost(uint64, optional, tag = "13")]
-    uint64: Option<u64>,
+    pub(super) uint64: Option<u64>,
     #[prost(string, optional, tag = "29")]
-    text: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 impl Node {
@@ -57,16 +57,45 @@ const COMPUTE: i32 = 4;
 const SEND: i32 = 5;
 const COLLECTIVE: i32 = 7;
 
+/// What a trace consists of.
+pub(super) enum Record {
+    /// The metadata, which is the first.
+    Metadata,
+    /// Any other.
+    Node(Node),
+}
+
 pub(super) fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let [tp, cp, dp, pp, ep] = hints.sizes;
     let grid = Grid::new(tp, cp, dp, pp, ep)?;
-    let mut tally = Tally::default();
-    let (mut rest, mut record, mut compute_us) = (bytes, 0, 0u64);
     if bytes.is_empty() {
         return Err(ImportError::Missing("the file is empty".to_owned()));
     }
+    let records = if chakra_json::is_json(bytes) {
+        chakra_json::nodes(super::text(bytes)?)?
+    } else {
+        messages(bytes)?
+    };
+    let (mut tally, mut compute_us, mut nodes) = (Tally::default(), 0u64, 0);
+    for record in &records {
+        let Record::Node(node) = record else { continue };
+        nodes += 1;
+        count(node, hints, &mut tally);
+        if node.kind == COMPUTE {
+            compute_us = compute_us.saturating_add(node.duration_micros);
+        }
+    }
+    if nodes == 0 {
+        return Err(ImportError::Missing("the trace has no nodes".to_owned()));
+    }
+    tally.finish(hints, grid, compute_us.saturating_mul(1000))
+}
+
+/// Protobuf messages, each after its length.
+fn messages(bytes: &[u8]) -> Result<Vec<Record>, ImportError> {
+    let (mut rest, mut records) = (bytes, Vec::new());
     while !rest.is_empty() {
-        let offset = bytes.len() - rest.len();
+        let (record, offset) = (records.len(), bytes.len() - rest.len());
         let wrong = |what: String| ImportError::Record {
             record,
             offset,
@@ -78,21 +107,14 @@ pub(super) fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
         let body = body.ok_or_else(|| {
             wrong(format!("{length} bytes are announced, and the file ends before: is it cut off, or no trace?"))
         })?;
-        // The first message is the metadata.
-        if record > 0 {
-            let node = Node::decode(body).map_err(|error| wrong(error.to_string()))?;
-            count(&node, hints, &mut tally);
-            if node.kind == COMPUTE {
-                compute_us = compute_us.saturating_add(node.duration_micros);
-            }
-        }
+        records.push(if record == 0 {
+            Record::Metadata
+        } else {
+            Record::Node(Node::decode(body).map_err(|error| wrong(error.to_string()))?)
+        });
         rest = &rest[start + length..];
-        record += 1;
     }
-    if record < 2 {
-        return Err(ImportError::Missing("the trace has no nodes".to_owned()));
-    }
-    tally.finish(hints, grid, compute_us.saturating_mul(1000))
+    Ok(records)
 }
 
 fn count(node: &Node, hints: &Hints, tally: &mut Tally) {

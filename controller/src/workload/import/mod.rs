@@ -7,6 +7,7 @@
 
 mod aicb;
 mod chakra;
+mod chakra_json;
 mod simai;
 
 use super::exchange::{Exchange, Operation, Workload};
@@ -53,7 +54,8 @@ pub struct Hints {
     pub name: String,
     /// Ranks on each host.
     pub ranks_per_host: u32,
-    /// Parallel sizes tp, cp, dp, pp, ep of a Chakra trace, which has none.
+    /// Parallel sizes tp, cp, dp, pp, ep, for traces that don't have them: Chakra's, and AICB's where lines
+    /// have no `comm_group_size`. 1 where not known.
     pub sizes: [u32; 5],
     /// Which ranks a process group of a Chakra trace stands for; others stand for all ranks.
     pub groups: Vec<(String, Over)>,
@@ -102,21 +104,21 @@ pub enum ImportError {
 /// # Errors
 /// Where and how it is not of its format.
 pub fn import(format: TraceFormat, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let text = || {
-        std::str::from_utf8(bytes).map_err(|error| ImportError::Line {
-            line: bytes[..error.valid_up_to()]
-                .iter()
-                .filter(|b| **b == b'\n')
-                .count()
-                + 1,
-            what: "this is no text; is the format right?".to_owned(),
-        })
-    };
     match format {
-        TraceFormat::Simai => simai::read(text()?, hints),
-        TraceFormat::Aicb => aicb::read(text()?, hints),
+        TraceFormat::Simai => simai::read(text(bytes)?, hints),
+        TraceFormat::Aicb => aicb::read(text(bytes)?, hints),
         TraceFormat::Chakra => chakra::read(bytes, hints),
     }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, ImportError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        ImportError::Line {
+            line: before.iter().filter(|b| **b == b'\n').count() + 1,
+            what: "this is no text; is the format right?".to_owned(),
+        }
+    })
 }
 
 /// Operations that are being counted.

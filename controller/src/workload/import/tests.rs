@@ -162,6 +162,98 @@ fn chakra_traces_become_exchanges() {
     assert!(cut.to_string().contains("record 4"), "{cut}");
 }
 
+/// As Chakra's jsonizer writes a trace: objects without anything between them.
+const JSONIZED: &str = r#"{
+  "version": "0.0.4"
+}{
+  "id": "1",
+  "name": "nccl:all_reduce {}",
+  "type": "COMM_COLL_NODE",
+  "attr": [
+    {"name": "is_cpu_op", "boolVal": false},
+    {"name": "comm_type", "int64Val": "0"},
+    {"name": "comm_size", "int64Val": "1048576"},
+    {"name": "pg_name", "stringVal": "0"}
+  ]
+}{
+  "id": "2",
+  "name": "scatter",
+  "type": "COMM_COLL_NODE",
+  "attr": [
+    {"name": "comm_type", "stringVal": "REDUCE_SCATTER"},
+    {"name": "comm_size", "uint64Val": "300"},
+    {"name": "pg_name", "stringVal": "1"}
+  ]
+}{
+  "id": "3",
+  "name": "gemm",
+  "type": "COMP_NODE",
+  "durationMicros": "7"
+}"#;
+
+/// As its feeder reads one.
+const GRAPH: &str = r#"{"workload_graph": [
+  {"Id": 1, "Name": "a", "NodeType": 7, "comm_type": 0, "comm_size": 1048576, "data_deps": []},
+  {"Id": 2, "Name": "b", "NodeType": 7, "comm_type": 7, "comm_size": 300, "comm_group": "1"},
+  {"Id": 3, "Name": "c", "NodeType": 4, "runtime": 7}
+]}"#;
+
+#[test]
+fn chakra_traces_may_be_json() {
+    for text in [JSONIZED, GRAPH] {
+        assert_eq!(TraceFormat::guess(text.as_bytes()), TraceFormat::Chakra);
+        let imported = import(TraceFormat::Chakra, text.as_bytes(), &hints()).unwrap();
+        assert_eq!(
+            found(&imported.workload),
+            [
+                (Operation::AllReduce, Over::World, 1 << 20, 1),
+                (Operation::ReduceScatter, Over::Tensor, 300, 1),
+            ]
+        );
+        assert_eq!(imported.workload.compute_ns, 7_000);
+    }
+    for (from, to, said) in [
+        ("COMP_NODE", "COMM_NODE", "line 22: `type` is `COMM_NODE`"),
+        (
+            "\"7\"\n}",
+            "\"7\"\n",
+            "line 22: the object that begins here does not end",
+        ),
+        (
+            "}{\n  \"id\": \"2\"",
+            "} x {\n  \"id\": \"2\"",
+            "line 13: `x` between two objects",
+        ),
+        ("\"name\": \"gemm\",", "\"name\": \"gemm\"", "line 22: "),
+    ] {
+        assert_eq!(JSONIZED.matches(from).count(), 1, "{from}");
+        let text = JSONIZED.replace(from, to);
+        let error = import(TraceFormat::Chakra, text.as_bytes(), &hints()).unwrap_err();
+        assert!(error.to_string().starts_with(said), "{said}: {error}");
+    }
+}
+
+#[test]
+fn aicb_files_without_sizes_take_those_that_are_given() {
+    let text = "comm_type,comm_group,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count\n\
+                CommType.all_gather,CommGroup.dp_group,4096,test_step,None,None,,None,None,None,1\n\
+                CommType.epoch_end,None,0,,None,None,,None,None,None,1\n";
+    let imported = import(TraceFormat::Aicb, text.as_bytes(), &hints()).unwrap();
+    assert_eq!(
+        found(&imported.workload),
+        [(Operation::AllGather, Over::DataContext, 4096, 1)]
+    );
+    assert_eq!(imported.workload.grid.world_size(), 16);
+    let short = text.replace("CommGroup.dp_group,4096", "CommGroup.dp_group,many");
+    let error = import(TraceFormat::Aicb, short.as_bytes(), &hints()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("line 2: `msg_size` should be a number"),
+        "{error}"
+    );
+}
+
 #[test]
 fn an_imported_job_survives_its_file() {
     for (format, bytes) in [(TraceFormat::Simai, SIMAI), (TraceFormat::Aicb, AICB)] {

@@ -55,12 +55,15 @@ pub(crate) struct ShowArgs {
 /// Arguments of `meridian job ranks`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Forms: ranks (rank, host, GPU, NIC address), hostfile and rankfile (OpenMPI), slurm-nodes (for
---nodelist), slurm-hostfile (for SLURM_HOSTFILE), kubernetes (node affinity and a ConfigMap).
+Forms: ranks (rank, host, GPU, NIC address), torchrun (a command for each host), hostfile and rankfile
+(Open MPI), mpich (hostfile of MPICH and Intel MPI), slurm-nodes (for --nodelist), slurm-hostfile (for
+SLURM_HOSTFILE), kubernetes (a patch with node affinity), kubernetes-ranks (a ConfigMap).
 
 Examples:
   meridian job ranks topologies/demo.yaml topologies/jobs/demo-allreduce.yaml --output rankfile
-  meridian job ranks fabric.yaml job.yaml --hosts h7,h3,h1,h5 --output slurm-nodes")]
+  meridian job ranks fabric.yaml job.yaml --hosts h7,h3,h1,h5 --output slurm-nodes
+  meridian place fabric.yaml job.yaml -o now.yaml && \\
+      meridian job ranks fabric.yaml job.yaml --placed now.yaml --output mpich")]
 pub(crate) struct RanksArgs {
     /// The topology file.
     pub(crate) topology: PathBuf,
@@ -73,13 +76,14 @@ pub(crate) struct RanksArgs {
     #[arg(long, value_delimiter = ',', value_name = "HOST,...")]
     pub(crate) hosts: Vec<String>,
     /// Hosts that are not to be used.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "HOST,...",
-        conflicts_with = "hosts"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "HOST,...")]
     pub(crate) drained: Vec<String>,
+    /// Jobs that run and hosts that are drained, as `meridian place --occupied` reads it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) occupied: Option<PathBuf>,
+    /// Where the job is placed already, as `meridian place -o` wrote it.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["hosts", "drained", "occupied"])]
+    pub(crate) placed: Option<PathBuf>,
     /// Where to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,

@@ -1,14 +1,13 @@
 //! `meridian job ranks`: a placed job for launchers and schedulers.
 
-use std::collections::BTreeSet;
+use std::path::Path;
 
 use ::topology::{HostId, Topology};
-use controller::placement::choose;
 use controller::placement::export::{Format, PlacedHost, export};
-use controller::placement::traffic::sites_of;
 use controller::workload::Workload;
 
 use super::{RanksArgs, named};
+use crate::cmd::place::{State, occupied};
 use crate::failure::Failure;
 use crate::{input, output};
 
@@ -41,67 +40,44 @@ fn placed(topology: &Topology, id: HostId, ranks: u32) -> PlacedHost {
     }
 }
 
-fn find(topology: &Topology, names: &[String]) -> Result<Vec<HostId>, Failure> {
-    let mut seen = BTreeSet::new();
-    names
-        .iter()
-        .map(|name| {
-            let id = topology
-                .find_host(name)
-                .map_err(|error| Failure::Input(format!("error: {error}")))?;
-            if !seen.insert(id) {
-                return Err(Failure::Input(format!("error: host {name} is named twice")));
-            }
-            Ok(id)
-        })
-        .collect()
-}
-
 /// The job's hosts in order of ranks.
 fn hosts(topology: &Topology, job: &Workload, args: &RanksArgs) -> Result<Vec<HostId>, Failure> {
-    let wanted = job.hosts() as usize;
-    let given = find(topology, &args.hosts)?;
-    let drained: BTreeSet<HostId> = find(topology, &args.drained)?.into_iter().collect();
-    if !given.is_empty() && given.len() != wanted {
-        return Err(Failure::Input(format!(
-            "error: --hosts names {} hosts, and job '{}' needs {wanted}",
-            given.len(),
-            job.name
-        )));
+    if let Some(path) = &args.placed {
+        return placed_hosts(topology, job, path);
     }
-    let from: Vec<HostId> = if given.is_empty() {
-        topology
-            .host_ids()
-            .filter(|id| !drained.contains(id))
-            .collect()
-    } else {
-        given
-    };
-    if let Some(small) = from
-        .iter()
-        .find(|id| !args.hosts.is_empty() && topology[**id].gpus < job.ranks_per_host)
-    {
-        return Err(Failure::Input(format!(
-            "error: host {} has {} GPUs, and `ranks_per_host` is {}",
-            topology[*small].name, topology[*small].gpus, job.ranks_per_host
-        )));
+    let mut state = State::new(topology);
+    if let Some(path) = &args.occupied {
+        state.occupy(path)?;
     }
-    let fit: Vec<HostId> = from
-        .into_iter()
-        .filter(|id| topology[*id].gpus >= job.ranks_per_host)
-        .collect();
-    let free = sites_of(topology, fit);
-    if free.len() < wanted {
-        return Err(Failure::Input(format!(
-            "error: job '{}' needs {wanted} hosts with {} GPUs, and {} are there that are not drained: lower its \
-             parallel sizes or `ranks_per_host`",
+    state.drain(&args.drained)?;
+    state.seats(job, &args.hosts, "--hosts")
+}
+
+/// The hosts of the job of this name in a file that `meridian place -o` wrote, in its order.
+fn placed_hosts(topology: &Topology, job: &Workload, path: &Path) -> Result<Vec<HostId>, Failure> {
+    let wrong = |message: String| Failure::Input(format!("error: {}: {message}", path.display()));
+    let placed = occupied::read(&path.display().to_string(), &input::text(path)?)?;
+    let Some(found) = placed.jobs.iter().find(|one| one.name == job.name) else {
+        let names: Vec<&str> = placed
+            .jobs
+            .iter()
+            .map(|j| j.name.as_str())
+            .take(20)
+            .collect();
+        return Err(wrong(format!(
+            "no job `{}` is there; there are: {}",
             job.name,
-            job.ranks_per_host,
-            free.len()
+            names.join(", ")
+        )));
+    };
+    let hosts = occupied::hosts(topology, &found.hosts)?;
+    if hosts.len() != job.hosts() as usize {
+        return Err(wrong(format!(
+            "job `{}` has {} hosts there, and its file asks for {}",
+            job.name,
+            hosts.len(),
+            job.hosts()
         )));
     }
-    Ok(choose(&free, wanted)
-        .into_iter()
-        .map(|i| HostId(free[i].host))
-        .collect())
+    Ok(hosts)
 }

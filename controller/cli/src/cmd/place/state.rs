@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use ::topology::{HostId, Topology};
 use controller::placement::{
-    Costs, Cut, Inventory, Occupancy, Policy, Running, Search, TakeError, moves_for, seat,
+    Costs, Cut, Found, Holder, Inventory, Occupancy, Policy, Running, Search, Seating, TakeError,
+    least_crossing, moves_for, place_workload, seat,
 };
 use controller::workload::Workload;
 
+use super::PlaceArgs;
+use super::occupied::{self, Entry, Occupied};
+use super::paths::Paths;
 use super::report::{CompareReport, JobReport, MoveReport, RoomReport};
-use super::{PlaceArgs, occupied};
 use crate::failure::Failure;
 use crate::input;
 use crate::output::Progress;
@@ -20,21 +23,28 @@ use crate::output::Progress;
 const MOVES: usize = 3;
 
 /// The fabric as it is now.
-pub(super) struct State<'a> {
+pub(in crate::cmd) struct State<'a> {
     pub(super) topology: &'a Topology,
     pub(super) occupancy: Occupancy,
-    /// Names and hosts of the jobs that run; a job's number is its position.
-    jobs: Vec<(String, Vec<u32>)>,
+    /// The jobs that run; a job's number is its position. One that has ended has no hosts.
+    jobs: Vec<Known>,
     inventories: BTreeMap<(usize, u32), Arc<Inventory>>,
 }
 
-fn wrong(message: impl std::fmt::Display) -> Failure {
+/// A job that runs.
+struct Known {
+    name: String,
+    hosts: Vec<u32>,
+    left_s: Option<f64>,
+}
+
+pub(super) fn wrong(message: impl std::fmt::Display) -> Failure {
     Failure::Input(format!("error: {message}"))
 }
 
 impl<'a> State<'a> {
     /// Nothing is taken.
-    pub(super) fn new(topology: &'a Topology) -> Self {
+    pub(in crate::cmd) fn new(topology: &'a Topology) -> Self {
         Self {
             topology,
             occupancy: Occupancy::empty(topology.hosts().len()),
@@ -44,11 +54,11 @@ impl<'a> State<'a> {
     }
 
     /// Takes what a file says is taken.
-    pub(super) fn occupy(&mut self, path: &Path) -> Result<(), Failure> {
+    pub(in crate::cmd) fn occupy(&mut self, path: &Path) -> Result<(), Failure> {
         let text = input::text(path)?;
-        let (jobs, drained) = occupied::read(&path.display().to_string(), &text)?;
-        for job in jobs {
-            if self.jobs.iter().any(|(name, _)| *name == job.name) {
+        let taken = occupied::read(&path.display().to_string(), &text)?;
+        for job in taken.jobs {
+            if self.jobs.iter().any(|known| known.name == job.name) {
                 return Err(wrong(format!(
                     "{}: two jobs are called `{}`",
                     path.display(),
@@ -57,9 +67,9 @@ impl<'a> State<'a> {
             }
             let hosts = occupied::hosts(self.topology, &job.hosts)?;
             let hosts: Vec<u32> = hosts.iter().map(|h| h.0).collect();
-            self.take(&job.name, &hosts, job.left_s)?;
+            self.take(&job.name, &hosts, job.left_s.map(|s| s as f64))?;
         }
-        self.drain(&drained)
+        self.drain(&taken.drained)
     }
 
     fn take(&mut self, name: &str, hosts: &[u32], until: Option<f64>) -> Result<(), Failure> {
@@ -67,7 +77,11 @@ impl<'a> State<'a> {
         self.occupancy
             .take_until(number, hosts, until)
             .map_err(|error| self.refused(name, error))?;
-        self.jobs.push((name.to_owned(), hosts.to_vec()));
+        self.jobs.push(Known {
+            name: name.to_owned(),
+            hosts: hosts.to_vec(),
+            left_s: until,
+        });
         Ok(())
     }
 
@@ -75,10 +89,7 @@ impl<'a> State<'a> {
         let host = |id: HostId| self.host(id.0);
         wrong(match error {
             TakeError::Held { host: id, holder } => {
-                let holder = self
-                    .jobs
-                    .get(holder as usize)
-                    .map_or("another job", |(name, _)| name);
+                let holder = self.job_name(holder);
                 format!(
                     "job `{job}` can't have host {}: job `{holder}` holds it",
                     host(id)
@@ -95,11 +106,11 @@ impl<'a> State<'a> {
     }
 
     /// Takes hosts out of use.
-    pub(super) fn drain(&mut self, names: &[String]) -> Result<(), Failure> {
+    pub(in crate::cmd) fn drain(&mut self, names: &[String]) -> Result<(), Failure> {
         for id in occupied::hosts(self.topology, names)? {
             self.occupancy.drain(id.0).map_err(|error| match error {
                 TakeError::Held { holder, .. } => {
-                    let holder = self.jobs.get(holder as usize).map_or("a job", |(name, _)| name);
+                    let holder = self.job_name(holder);
                     wrong(format!(
                         "host {} can't be drained while job `{holder}` runs on it; leave the job out with \
                          --without {holder} to see what if",
@@ -114,8 +125,13 @@ impl<'a> State<'a> {
 
     /// Ends a job.
     pub(super) fn end(&mut self, name: &str) -> Result<(), Failure> {
-        let Some(at) = self.jobs.iter().position(|(n, _)| n == name) else {
-            let names: Vec<&str> = self.jobs.iter().map(|(n, _)| n.as_str()).take(20).collect();
+        let Some(at) = self.jobs.iter().position(|known| known.name == name) else {
+            let names: Vec<&str> = self
+                .jobs
+                .iter()
+                .map(|known| known.name.as_str())
+                .take(20)
+                .collect();
             let names = if names.is_empty() {
                 "none".to_owned()
             } else {
@@ -125,7 +141,7 @@ impl<'a> State<'a> {
                 "--without {name}: no such job runs; there are {names}"
             )));
         };
-        let hosts = std::mem::take(&mut self.jobs[at].1);
+        let hosts = std::mem::take(&mut self.jobs[at].hosts);
         self.occupancy
             .release(u32::try_from(at).unwrap_or(u32::MAX), &hosts);
         Ok(())
@@ -141,20 +157,40 @@ impl<'a> State<'a> {
 
     /// A running job's name.
     pub(super) fn job_name(&self, job: u32) -> &str {
-        self.jobs.get(job as usize).map_or("?", |(name, _)| name)
+        self.jobs
+            .get(job as usize)
+            .map_or("another job", |known| &known.name)
     }
 
     /// The jobs that run.
     pub(super) fn running(&self) -> Vec<Running> {
         let running = (0..)
             .zip(&self.jobs)
-            .filter(|(_, (_, hosts))| !hosts.is_empty());
+            .filter(|(_, known)| !known.hosts.is_empty());
         running
-            .map(|(job, (_, hosts))| Running {
+            .map(|(job, known)| Running {
                 job,
-                hosts: hosts.clone(),
+                hosts: known.hosts.clone(),
             })
             .collect()
+    }
+
+    /// All that is taken, as a file of it says.
+    pub(super) fn occupied(&self) -> Occupied {
+        let running = self.jobs.iter().filter(|known| !known.hosts.is_empty());
+        let names = |hosts: &[u32]| hosts.iter().map(|h| self.host(*h).to_owned()).collect();
+        let drained = self.topology.host_ids().map(|id| id.0);
+        let drained = drained.filter(|h| self.occupancy.holder(*h) == Holder::Drained);
+        Occupied {
+            jobs: running
+                .map(|known| Entry {
+                    name: known.name.clone(),
+                    hosts: names(&known.hosts),
+                    left_s: known.left_s.map(|s| s.round() as u64),
+                })
+                .collect(),
+            drained: names(&drained.collect::<Vec<u32>>()),
+        }
     }
 
     /// All hosts, by the rails that every one has.
@@ -216,6 +252,7 @@ impl<'a> State<'a> {
         jobs: &[Workload],
         policy: Policy,
         args: &PlaceArgs,
+        paths: Option<&Paths<'_>>,
         progress: &Progress,
     ) -> Result<Vec<JobReport>, Failure> {
         if !args.on.is_empty() && jobs.len() != 1 {
@@ -230,7 +267,8 @@ impl<'a> State<'a> {
             if done.is_multiple_of(50) {
                 progress.tick(format!("{done} of {} jobs placed", jobs.len()));
             }
-            reports[at] = Some(self.place(&jobs[at], policy, args)?);
+            let left_s = args.left_s(at);
+            reports[at] = Some(self.place(&jobs[at], policy, left_s, args, paths)?);
         }
         Ok(reports.into_iter().flatten().collect())
     }
@@ -239,28 +277,29 @@ impl<'a> State<'a> {
         &mut self,
         job: &Workload,
         policy: Policy,
+        left_s: Option<f64>,
         args: &PlaceArgs,
+        paths: Option<&Paths<'_>>,
     ) -> Result<JobReport, Failure> {
-        let (rails, inventory) = self.fitting(job)?;
         let wanted = job.hosts() as usize;
         let started = std::time::Instant::now();
-        let chosen = if args.on.is_empty() {
-            policy.choose(&inventory, &self.occupancy, wanted, args.seed)
-        } else {
-            Some(self.given(job, &args.on)?)
-        };
+        let given = self.given(job, &args.on, "--on")?;
+        let (rails, inventory) = self.inventory_for(job, given.as_deref())?;
+        let chosen = given.or_else(|| self.chosen(policy, job, &inventory, left_s, args.seed));
         let chosen = chosen.ok_or_else(|| wrong(format!("no place for job `{}`", job.name)))?;
         let bound = Cut::bound(&inventory, &self.occupancy, wanted);
         let (Some(bound), Some(floor)) = (bound, Cut::floor(&inventory, wanted)) else {
             return Err(wrong(format!("no place for job `{}`", job.name)));
         };
         let costs = Costs::default();
-        let seating = seat(job, &inventory, &chosen, bound.most_domains(), costs);
+        let free = |host: u32| self.occupancy.holder(host) == Holder::Free;
+        let least = least_crossing(job, &inventory, free);
+        let seating = seat(job, &inventory, &chosen, least, costs);
         let took_ms = started.elapsed().as_secs_f64() * 1e3;
         let cut = Cut::of(&inventory, &chosen);
         let rooms = self.rooms(&inventory, &seating.hosts);
         let compare = if args.compare {
-            self.compare(job, &inventory, args.seed, &bound)
+            self.compare(job, &inventory, least, left_s, args.seed, paths)
         } else {
             Vec::new()
         };
@@ -271,18 +310,19 @@ impl<'a> State<'a> {
         } else {
             Vec::new()
         };
-        let lost = Search::new(&inventory, &self.occupancy, costs, 0.0);
         let lost = args
             .explain
-            .then(|| lost.place(wanted, None).map(|f| f.lost))
+            .then(|| self.search(&inventory, wanted, left_s).map(|f| f.lost))
             .flatten();
+        let floor_share = least_crossing(job, &inventory, |_| true) as f64;
+        let planned = paths.map(|p| p.of(job, &seating.hosts, args.seed));
         let mut name = job.name.clone();
         let mut copy = 1;
-        while self.jobs.iter().any(|(taken, _)| *taken == name) {
+        while self.jobs.iter().any(|taken| taken.name == name) {
             copy += 1;
             name = format!("{}-{copy}", job.name);
         }
-        self.take(&name, &chosen, None)?;
+        self.take(&name, &seating.hosts, left_s)?;
         Ok(JobReport {
             name,
             hosts: seating
@@ -294,6 +334,7 @@ impl<'a> State<'a> {
             rails,
             share: seating.share(),
             bound: seating.bound_share(),
+            floor: floor_share / seating.sent.max(1) as f64,
             sent_bytes: seating.sent,
             crossing_bytes: seating.crossing[0],
             crossing_segments_bytes: seating.crossing[1],
@@ -311,17 +352,62 @@ impl<'a> State<'a> {
             rooms,
             improve,
             compare,
+            paths: planned,
+            left_s,
             took_ms,
         })
     }
 
-    /// The hosts named by `--on`, checked.
-    fn given(&self, job: &Workload, names: &[String]) -> Result<Vec<u32>, Failure> {
+    /// A job's hosts in the order of its ranks, on the hosts of these names if there are any, and how a message
+    /// calls the option that has them. Nothing is taken.
+    pub(in crate::cmd) fn seats(
+        &mut self,
+        job: &Workload,
+        names: &[String],
+        option: &str,
+    ) -> Result<Vec<HostId>, Failure> {
+        let given = self.given(job, names, option)?;
+        let (_, inventory) = self.inventory_for(job, given.as_deref())?;
+        let wanted = job.hosts() as usize;
+        let chosen = given.or_else(|| {
+            self.search(&inventory, wanted, None)
+                .map(|found| found.hosts)
+        });
+        let chosen = chosen.ok_or_else(|| wrong(format!("no place for job `{}`", job.name)))?;
+        let seating = seat(job, &inventory, &chosen, 0, Costs::default());
+        Ok(seating.hosts.into_iter().map(HostId).collect())
+    }
+
+    /// The hosts to choose from: all, or those given, by the rails that these have.
+    fn inventory_for(
+        &mut self,
+        job: &Workload,
+        given: Option<&[u32]>,
+    ) -> Result<(usize, Arc<Inventory>), Failure> {
+        let Some(hosts) = given else {
+            return self.fitting(job);
+        };
+        let nics = hosts.iter().map(|h| self.topology[HostId(*h)].nics().len());
+        let most = job.ranks_per_host.max(1) as usize;
+        let rails = nics.min().unwrap_or(0).min(most);
+        Ok((rails, self.inventory(rails, job.ranks_per_host)))
+    }
+
+    /// The hosts named by an option, checked; `None` if it names none.
+    fn given(
+        &self,
+        job: &Workload,
+        names: &[String],
+        option: &str,
+    ) -> Result<Option<Vec<u32>>, Failure> {
+        if names.is_empty() {
+            return Ok(None);
+        }
         let hosts = occupied::hosts(self.topology, names)?;
         let hosts: Vec<u32> = hosts.iter().map(|h| h.0).collect();
         if hosts.len() != job.hosts() as usize {
             return Err(wrong(format!(
-                "--on names {} hosts, and job `{}` needs {}",
+                "{option} names {} hosts, and job `{}` needs {}",
                 hosts.len(),
                 job.name,
                 job.hosts()
@@ -343,7 +429,7 @@ impl<'a> State<'a> {
         trial
             .take(u32::MAX, &hosts)
             .map_err(|error| self.refused(&job.name, error))?;
-        Ok(hosts)
+        Ok(Some(hosts))
     }
 
     /// Rooms in the order in which ranks visit them.
@@ -375,30 +461,77 @@ impl<'a> State<'a> {
         rooms
     }
 
+    /// How long a job runs at most. One that does not say is taken to run as long as the others have left on
+    /// average, so that what they say counts.
+    fn limit(&self, left_s: Option<f64>) -> Option<f64> {
+        left_s.or_else(|| self.occupancy.mean_left(0.0))
+    }
+
+    /// The placer's choice.
+    fn placed(
+        &self,
+        job: &Workload,
+        inventory: &Inventory,
+        left_s: Option<f64>,
+    ) -> Option<Seating> {
+        let limit = self.limit(left_s);
+        place_workload(
+            job,
+            inventory,
+            &self.occupancy,
+            Costs::default(),
+            0.0,
+            limit,
+        )
+    }
+
+    /// What the placer would choose for one ring over all hosts, and what later jobs lose by it.
+    fn search(&self, inventory: &Inventory, wanted: usize, left_s: Option<f64>) -> Option<Found> {
+        let limit = self.limit(left_s);
+        let search = Search::new(inventory, &self.occupancy, Costs::default(), 0.0);
+        search.place(wanted, limit)
+    }
+
+    fn chosen(
+        &self,
+        policy: Policy,
+        job: &Workload,
+        inventory: &Inventory,
+        left_s: Option<f64>,
+        seed: u64,
+    ) -> Option<Vec<u32>> {
+        match policy {
+            Policy::Meridian => self.placed(job, inventory, left_s).map(|s| s.hosts),
+            other => {
+                let wanted = job.hosts() as usize;
+                other.choose(inventory, &self.occupancy, wanted, seed)
+            }
+        }
+    }
+
     fn compare(
         &self,
         job: &Workload,
         inventory: &Inventory,
+        least: u64,
+        left_s: Option<f64>,
         seed: u64,
-        bound: &Cut,
+        paths: Option<&Paths<'_>>,
     ) -> Vec<CompareReport> {
         let one = |(name, policy): &(&'static str, Policy)| {
-            let hosts = policy.choose(inventory, &self.occupancy, job.hosts() as usize, seed)?;
+            let hosts = self.chosen(*policy, job, inventory, left_s, seed)?;
             let cut = Cut::of(inventory, &hosts);
-            let seating = seat(
-                job,
-                inventory,
-                &hosts,
-                bound.most_domains(),
-                Costs::default(),
-            );
+            let seating = seat(job, inventory, &hosts, least, Costs::default());
             Some(CompareReport {
                 policy: name,
                 share: seating.share(),
+                bound: seating.bound_share(),
+                crossing_bytes: seating.crossing[0],
                 ring_share: cut.ring_share(),
                 leaves: cut.most_domains(),
                 segments: cut.groups[0],
                 pods: cut.groups[1],
+                paths: paths.map(|p| p.of(job, &seating.hosts, seed)),
             })
         };
         Policy::NAMES.iter().filter_map(one).collect()

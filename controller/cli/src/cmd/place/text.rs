@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
+use super::paths::PathsReport;
 use super::report::{JobReport, MoveReport, PlaceReport};
 use crate::output;
 
 /// Hosts in a line before the rest is only counted.
 const HOSTS: usize = 16;
+
+/// Leaves that an explanation lists before the rest is only counted.
+const ROOMS: usize = 24;
 
 /// The whole report.
 pub(super) fn text(report: &PlaceReport, explain: bool) -> String {
@@ -37,6 +41,10 @@ pub(super) fn text(report: &PlaceReport, explain: bool) -> String {
     text
 }
 
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
 fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
@@ -61,13 +69,14 @@ fn table(jobs: &[JobReport]) -> String {
 
 fn one(job: &JobReport, explain: bool) -> String {
     let mut text = format!(
-        "{}: {} hosts of {} ranks on {} leaves, {} of its bytes cross LA domains (bound {})\n",
+        "{}: {} of {} on {}, {} of its bytes cross LA domains (bound {}, on an idle fabric {})\n",
         job.name,
-        job.hosts.len(),
-        job.ranks_per_host,
-        job.leaves,
+        counted(job.hosts.len(), "host", "hosts"),
+        counted(job.ranks_per_host as usize, "rank", "ranks"),
+        counted(job.leaves, "leaf", "leaves"),
         percent(job.share),
         percent(job.bound),
+        percent(job.floor),
     );
     let shown = job
         .hosts
@@ -85,28 +94,84 @@ fn one(job: &JobReport, explain: bool) -> String {
     if explain {
         text += &why(job);
     }
+    if let Some(paths) = &job.paths {
+        text += &flows(paths);
+    }
     if !job.compare.is_empty() {
-        let header = ["policy", "share", "one ring", "leaves", "segments", "pods"];
-        let mut table = output::table(header, 1);
-        for other in &job.compare {
-            table.add_row([
-                other.policy.to_owned(),
-                percent(other.share),
-                percent(other.ring_share),
-                other.leaves.to_string(),
-                other.segments.to_string(),
-                other.pods.to_string(),
-            ]);
-        }
-        let _ = writeln!(text, "{table}");
+        let _ = writeln!(text, "{}", compared(job));
     }
     text
+}
+
+fn flows(paths: &PathsReport) -> String {
+    let mut text = format!(
+        "  flows: {}, {} of them across LA domains",
+        paths.flows, paths.crossing_flows
+    );
+    if paths.without_path > 0 {
+        let _ = write!(text, ", {} without a way", paths.without_path);
+    }
+    if paths.busiest_ms > 0.0 {
+        let _ = write!(
+            text,
+            "; busiest link {:.3} ms an iteration, {:.3} of its bound ({}), {:.3} of its leaf's mean; \
+             at most {} pins on a switch",
+            paths.busiest_ms,
+            paths.busiest_over_bound,
+            paths.bound_by,
+            paths.max_over_mean,
+            paths.most_pins
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n  time of an iteration's bytes: {:.3} of what the NICs alone need; {:.3} with paths by hashing",
+        paths.slow_down, paths.slow_down_hashed
+    );
+    text
+}
+
+fn compared(job: &JobReport) -> comfy_table::Table {
+    let header = [
+        "policy",
+        "share",
+        "bound",
+        "one ring",
+        "leaves",
+        "segments",
+        "pods",
+        "max/mean",
+        "max/bound",
+        "slow-down",
+        "by hashing",
+    ];
+    let mut table = output::table(header, 1);
+    for other in &job.compare {
+        let path = |of: fn(&PathsReport) -> f64| {
+            let value = other.paths.as_ref().map(of);
+            value.map_or_else(String::new, |v| format!("{v:.3}"))
+        };
+        table.add_row([
+            other.policy.to_owned(),
+            percent(other.share),
+            percent(other.bound),
+            percent(other.ring_share),
+            other.leaves.to_string(),
+            other.segments.to_string(),
+            other.pods.to_string(),
+            path(|p| p.max_over_mean),
+            path(|p| p.busiest_over_bound),
+            path(|p| p.slow_down),
+            path(|p| p.slow_down_hashed),
+        ]);
+    }
+    table
 }
 
 fn why(job: &JobReport) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "  why here:");
-    for room in &job.rooms {
+    for room in job.rooms.iter().take(ROOMS) {
         let left = room.free_before.saturating_sub(room.hosts);
         let company = match room.shared_with {
             0 => "alone".to_owned(),
@@ -118,6 +183,9 @@ fn why(job: &JobReport) -> String {
             "    {}: {} of {} free hosts (size {}, {company}), {left} left",
             room.la, room.hosts, room.free_before, room.size
         );
+    }
+    if job.rooms.len() > ROOMS {
+        let _ = writeln!(text, "    and {} leaves more", job.rooms.len() - ROOMS);
     }
     if job.dimensions.len() > 1 {
         let _ = writeln!(
@@ -134,7 +202,8 @@ fn why(job: &JobReport) -> String {
         ),
         _ => writeln!(
             text,
-            "    no choice of free hosts is on fewer leaves than {least}"
+            "    no choice of free hosts is on fewer than {}",
+            counted(least, "leaf", "leaves")
         ),
     };
     if let Some(lost) = job.lost {
