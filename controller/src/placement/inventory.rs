@@ -140,12 +140,25 @@ pub enum TakeError {
     },
 }
 
+/// Ten jobs by hosts, as clusters for training see them.
+const ASSUMED: [(usize, f64); 7] = [
+    (1, 4.0),
+    (2, 2.0),
+    (4, 1.4),
+    (8, 1.0),
+    (16, 0.8),
+    (32, 0.5),
+    (64, 0.3),
+];
+
 /// Which hosts are taken, by whom.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Occupancy {
     holders: Vec<Holder>,
     /// When jobs will have ended at the latest, where they say so.
     until: BTreeMap<u32, f64>,
+    /// Jobs that came, by their number of hosts.
+    seen: BTreeMap<usize, u32>,
 }
 
 impl Occupancy {
@@ -155,6 +168,7 @@ impl Occupancy {
         Self {
             holders: vec![Holder::Free; hosts],
             until: BTreeMap::new(),
+            seen: BTreeMap::new(),
         }
     }
 
@@ -191,7 +205,35 @@ impl Occupancy {
             }
             return Err(error);
         }
+        let seen = self.seen.entry(hosts.len()).or_default();
+        *seen = seen.saturating_add(1);
         Ok(())
+    }
+
+    /// Moves a job that runs from some hosts to others, which may be among them.
+    ///
+    /// # Errors
+    /// One of the new ones is not free; then the job holds none any more.
+    pub fn relocate(&mut self, job: u32, from: &[u32], to: &[u32]) -> Result<(), TakeError> {
+        let until = self.until.get(&job).copied();
+        self.release(job, from);
+        self.take_until(job, to, until)?;
+        if let Some(seen) = self.seen.get_mut(&to.len()) {
+            *seen = seen.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Sizes of jobs in hosts and how often they come, as far as known: of the jobs seen, and of ten that are
+    /// assumed before any is.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<(usize, f64)> {
+        let mut sizes: BTreeMap<usize, f64> = ASSUMED.into_iter().collect();
+        for (size, seen) in &self.seen {
+            *sizes.entry(*size).or_default() += f64::from(*seen);
+        }
+        let all: f64 = sizes.values().sum();
+        sizes.into_iter().map(|(size, n)| (size, n / all)).collect()
     }
 
     /// Gives all of `hosts` to `job`, which will have ended by `until`, or none. The unit of time and its
@@ -393,6 +435,31 @@ mod tests {
         assert_eq!(occupancy.holder(0), Holder::Job(7));
         occupancy.release(7, &[0, 2]);
         assert_eq!(occupancy.holder(2), Holder::Free);
+    }
+
+    #[test]
+    fn sizes_of_jobs_are_learnt_and_a_move_is_no_new_job() {
+        let mut occupancy = Occupancy::empty(30);
+        let share = |occupancy: &Occupancy, size| {
+            let sizes = occupancy.sizes();
+            assert!((sizes.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9);
+            sizes.iter().find(|(s, _)| *s == size).map_or(0.0, |s| s.1)
+        };
+        assert!(share(&occupancy, 3).abs() < 1e-12);
+        for job in 0..10 {
+            occupancy
+                .take_until(job, &[3 * job, 3 * job + 1, 3 * job + 2], Some(9.0))
+                .unwrap();
+            if job > 0 {
+                occupancy.release(job, &[3 * job, 3 * job + 1, 3 * job + 2]);
+            }
+        }
+        assert!((share(&occupancy, 3) - 0.5).abs() < 1e-9);
+        occupancy.relocate(0, &[0, 1, 2], &[1, 2, 3]).unwrap();
+        assert!((share(&occupancy, 3) - 0.5).abs() < 1e-9);
+        assert_eq!(occupancy.holder(0), Holder::Free);
+        assert_eq!(occupancy.holder(3), Holder::Job(0));
+        assert_eq!(occupancy.mean_left(4.0), Some(5.0));
     }
 
     #[test]

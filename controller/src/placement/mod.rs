@@ -44,7 +44,7 @@ pub use flows::{
 pub use inventory::{Holder, Inventory, Occupancy, Piece, Room, Spot, TakeError, Usage};
 pub use job::{JobFlow, JobPlan, RingPlan, Share, Strategy, place_job, terminals};
 pub use least::least_crossing;
-pub use outlook::{Drops, Outlook, Term, Times, Worth};
+pub use outlook::{Drops, NEXT, Outlook, Term, Times, Worth};
 pub use policy::Policy;
 pub use ranks::{
     PlaceError, Site, choose, crossings, least_crossings, least_domains, ring_order, shuffle,

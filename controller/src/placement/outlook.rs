@@ -5,8 +5,14 @@
 //! out of a largest room of `m`, `(f / m)^e` with `e > 1`. Jobs that run here leave some day, each on its
 //! own, so the same is asked for what will be free some time ahead: a host beside a job that fills the rest
 //! of a large room is worth keeping, though nobody wants it now. Jobs that say when they will have ended
-//! (a time limit) make that a fact instead of a guess. The exponents and scales were fitted on simulated churn (`meridian simulate churn`) and are checked on
-//! other seeds and fabrics; `docs/reference-placement.md` has the figures.
+//! (a time limit) make that a fact instead of a guess.
+//!
+//! Which holes are short depends on what else is free, and on which sizes of jobs come: one room of eight less
+//! hurts if it is the last and jobs of eight are frequent. So what the next job would cross on all holes, now and
+//! at times ahead, is counted too, over the sizes of the jobs seen so far.
+//!
+//! The exponents and scales were fitted on simulated churn (`meridian simulate churn`) over random fabrics and are
+//! checked on other seeds and fabrics; `docs/reference-placement.md` has the figures.
 
 use super::inventory::Spot;
 
@@ -29,6 +35,8 @@ pub struct Term {
 pub struct Outlook {
     /// Terms that are added up.
     pub terms: [Term; 3],
+    /// What counts of the next job's crossings, at each of four times ahead ([`NEXT`]).
+    pub next: [f64; 4],
     /// What it is worth, beyond the crossings it saves, that a job has one room.
     pub whole: f64,
 }
@@ -36,6 +44,12 @@ pub struct Outlook {
 /// Occupied share of the hosts up to which the calm outlook holds, and from which the crowded one does;
 /// between them they are mixed.
 const RANGE: [f64; 2] = [0.75, 0.92];
+
+/// Times ahead, in mean times that jobs have left, at which the next job is looked at.
+pub const NEXT: [f64; 4] = [0.0, 0.12, 0.35, 0.9];
+
+/// Largest room for which the next job is looked at: beyond, one room more or less is no matter.
+const LARGEST: usize = 32;
 
 /// For jobs that don't say when they end, fitted at 70 % load and at 95 %.
 const BLIND: [Outlook; 2] = [
@@ -45,6 +59,7 @@ const BLIND: [Outlook; 2] = [
             term(0.42, 2.55, 0.63),
             term(0.60, 3.6, 0.97),
         ],
+        next: [0.5, 0.0, 0.4, 0.0],
         whole: 0.0,
     },
     Outlook {
@@ -53,6 +68,7 @@ const BLIND: [Outlook; 2] = [
             term(0.01, 0.85, 0.39),
             term(0.497, 1.71, 0.475),
         ],
+        next: [0.0; 4],
         whole: 0.15,
     },
 ];
@@ -61,19 +77,21 @@ const BLIND: [Outlook; 2] = [
 const TOLD: [Outlook; 2] = [
     Outlook {
         terms: [
-            term(0.745, 2.14, 0.0),
-            term(0.284, 2.61, 0.153),
-            term(0.826, 4.03, 0.99),
+            term(0.556, 1.621, 0.0),
+            term(0.605, 2.99, 0.328),
+            term(1.097, 5.253, 1.375),
         ],
-        whole: -0.195,
+        next: [0.742, 0.36, 0.039, 0.56],
+        whole: -0.256,
     },
     Outlook {
         terms: [
-            term(0.844, 1.55, 0.0),
-            term(0.351, 2.59, 0.179),
-            term(0.739, 2.04, 0.585),
+            term(0.203, 2.28, 0.0),
+            term(1.171, 2.147, 0.421),
+            term(1.01, 3.933, 1.347),
         ],
-        whole: -0.11,
+        next: [0.942, 0.755, -0.315, 0.154],
+        whole: -0.172,
     },
 ];
 
@@ -99,6 +117,11 @@ pub struct Times {
 pub struct Worth {
     /// How far ahead, and worth by number of free hosts.
     terms: Vec<(f64, Vec<f64>)>,
+    /// How far ahead, and what the next job loses by free hosts of a room and hosts taken of them.
+    next: Vec<(f64, Vec<Vec<f64>>)>,
+    /// What counts of that, by [`NEXT`].
+    next_counts: [f64; 4],
+    largest: usize,
     whole: f64,
     times: Option<Times>,
 }
@@ -133,12 +156,39 @@ impl Worth {
             });
         Self {
             terms: terms.collect(),
+            next: Vec::new(),
+            next_counts: std::array::from_fn(|at| {
+                parts.iter().map(|(part, o)| part * o.next[at]).sum()
+            }),
+            largest,
             whole: parts
                 .iter()
                 .map(|(part, outlook)| part * outlook.whole)
                 .sum(),
             times,
         }
+    }
+
+    /// Looks at the next job, too: `spots` are all rooms, `sizes` the sizes that jobs have and how often.
+    #[must_use]
+    pub fn expecting(mut self, spots: &[Spot<'_>], sizes: &[(usize, f64)]) -> Self {
+        if self.largest > LARGEST {
+            return self;
+        }
+        for (ahead, counts) in NEXT.into_iter().zip(self.next_counts) {
+            if counts == 0.0 {
+                continue;
+            }
+            let mut holes = vec![0.0; self.largest + 1];
+            for spot in spots {
+                let chance = self.free_later(spot, ahead);
+                holes.iter_mut().zip(&chance).for_each(|(h, c)| *h += c);
+            }
+            let mut lost = marginal(&holes, sizes);
+            lost.iter_mut().flatten().for_each(|lost| *lost *= counts);
+            self.next.push((ahead, lost));
+        }
+        self
     }
 
     /// Worth of a job being whole in one room, in crossings.
@@ -151,9 +201,10 @@ impl Worth {
     #[must_use]
     pub fn drops(&self, spot: &Spot<'_>) -> Drops {
         let free = spot.free.len();
-        let mut of = vec![0.0; self.terms.len() * (free + 1)];
+        let mut of = vec![0.0; (self.terms.len() + self.next.len()) * (free + 1)];
         if free > 0 {
-            for ((ahead, worth), of) in self.terms.iter().zip(of.chunks_mut(free + 1)) {
+            let (terms, next) = of.split_at_mut(self.terms.len() * (free + 1));
+            for ((ahead, worth), of) in self.terms.iter().zip(terms.chunks_mut(free + 1)) {
                 let chance = self.free_later(spot, *ahead);
                 for (took, drop) in of.iter_mut().enumerate().skip(1) {
                     let likely = chance.iter().zip(worth).skip(took);
@@ -161,6 +212,13 @@ impl Worth {
                         .zip(worth)
                         .map(|((p, before), after)| p * (before - after))
                         .sum();
+                }
+            }
+            for ((ahead, lost), of) in self.next.iter().zip(next.chunks_mut(free + 1)) {
+                let chance = self.free_later(spot, *ahead);
+                for (took, drop) in of.iter_mut().enumerate().skip(1) {
+                    let likely = chance.iter().zip(lost).skip(took);
+                    *drop = likely.map(|(p, lost)| p * lost[took]).sum();
                 }
             }
         }
@@ -171,11 +229,13 @@ impl Worth {
     /// so does it make a difference.
     #[must_use]
     pub fn stays(&self, limit: Option<f64>) -> Vec<f64> {
-        let stays = |(ahead, _): &(f64, Vec<f64>)| match (self.times, limit) {
+        let stays = |ahead: f64| match (self.times, limit) {
             (Some(times), Some(limit)) => 1.0 - gone(ahead * times.mean_left, limit),
             _ => (-ahead).exp(),
         };
-        self.terms.iter().map(stays).collect()
+        let terms = self.terms.iter().map(|(ahead, _)| *ahead);
+        let next = self.next.iter().map(|(ahead, _)| *ahead);
+        terms.chain(next).map(stays).collect()
     }
 
     /// Distribution of the free hosts of a room some time ahead.
@@ -206,6 +266,51 @@ impl Drops {
         }
         lost
     }
+}
+
+/// What the next job crosses more, in arrays, if of one room with `f` hosts free `t` are taken: position `t` of
+/// position `f`. `holes` is the expected number of rooms by free hosts.
+fn marginal(holes: &[f64], sizes: &[(usize, f64)]) -> Vec<Vec<f64>> {
+    let before = expected(holes, sizes);
+    let mut changed = holes.to_vec();
+    (0..holes.len())
+        .map(|free| {
+            // Where less than one such room is expected, the change is that of the part expected.
+            let part = holes[free].min(1.0);
+            let mut lost = vec![0.0; free + 1];
+            for (took, lost) in lost.iter_mut().enumerate().skip(1) {
+                if part > 1e-9 {
+                    changed[free] -= part;
+                    changed[free - took] += part;
+                    *lost = (expected(&changed, sizes) - before) / part;
+                    changed[free] += part;
+                    changed[free - took] -= part;
+                }
+            }
+            lost
+        })
+        .collect()
+}
+
+/// What the next job crosses, in arrays: over the largest holes, unless it fits one.
+fn expected(holes: &[f64], sizes: &[(usize, f64)]) -> f64 {
+    let one = |(size, share): &(usize, f64)| {
+        let hosts = *size as f64;
+        let fits: f64 = holes.iter().skip(*size).sum();
+        let (mut left, mut rooms) = (hosts, 0.0);
+        for (free, count) in holes.iter().enumerate().skip(1).rev() {
+            let has = count * free as f64;
+            if has >= left {
+                rooms += left / free as f64;
+                left = 0.0;
+                break;
+            }
+            rooms += count;
+            left -= has;
+        }
+        share * 2.0 * (hosts - 1.0) / hosts * (-fits).exp() * f64::max(rooms + left, 2.0)
+    };
+    sizes.iter().filter(|(size, _)| *size > 1).map(one).sum()
 }
 
 /// Probability that a job with `left` to run at most has ended after `ahead`. Few run to their limit.
@@ -290,6 +395,25 @@ mod tests {
             loss(0.5, 1) <= loss(60.0, 1),
             "a short job will have left by then"
         );
+    }
+
+    #[test]
+    fn the_last_hole_that_frequent_jobs_fit_is_dear() {
+        let inventory = Inventory::flat(&[8, 8, 3, 3, 3, 3, 3]);
+        let mut occupancy = Occupancy::empty(31);
+        let loss = |occupancy: &Occupancy, sizes: &[(usize, f64)]| {
+            let spots = occupancy.spots(&inventory);
+            let worth = Worth::new(0.3, 8, None).expecting(&spots, sizes);
+            worth.drops(&spots[0]).losses(&worth.stays(None), 1)[1]
+        };
+        let eights = [(8, 1.0)];
+        let two = loss(&occupancy, &eights);
+        assert!(
+            two > loss(&occupancy, &[(2, 1.0)]),
+            "jobs of two fit elsewhere"
+        );
+        assert!(occupancy.take(1, &(8..16).collect::<Vec<u32>>()).is_ok());
+        assert!(loss(&occupancy, &eights) > two);
     }
 
     #[test]

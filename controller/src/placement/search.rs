@@ -73,6 +73,8 @@ pub struct Search<'a> {
     costs: Costs,
     levels: Levels,
     times: Option<Times>,
+    /// Sizes of jobs, and how often they come.
+    sizes: Vec<(usize, f64)>,
     /// What hosts are worth to jobs that say when they end, once it was asked for.
     told: OnceCell<Prices>,
     /// And to those that don't.
@@ -116,6 +118,7 @@ impl<'a> Search<'a> {
             levels: Levels::new(&spots),
             spots,
             times: occupancy.mean_left(now).map(times),
+            sizes: occupancy.sizes(),
             told: OnceCell::new(),
             blind: OnceCell::new(),
         }
@@ -137,6 +140,7 @@ impl<'a> Search<'a> {
         };
         cell.get_or_init(|| {
             let worth = Worth::new(self.occupied, self.largest, times);
+            let worth = worth.expecting(&self.spots, &self.sizes);
             let drops = self.spots.iter().map(|spot| worth.drops(spot)).collect();
             Prices { worth, drops }
         })
@@ -150,7 +154,7 @@ impl<'a> Search<'a> {
             wanted,
             losses: drops.iter().map(|d| d.losses(&stays, wanted)).collect(),
             // On an idle fabric nothing is weighed against the rooms.
-            per_room: sends * self.costs.la * if self.idle { 1e6 } else { 1.0 },
+            per_room: self.costs.la * if self.idle { 1e6 } else { 1.0 },
             sends,
             whole: if wanted > 1 { worth.whole() } else { 0.0 },
         }

@@ -121,15 +121,11 @@ impl<'a> World<'a> {
         self.budget = budget.min(self.setup.moves * self.inventory.hosts() as f64);
         self.ends
             .push(Reverse(At(self.now + arrival.duration, job)));
-        self.settle(job, hosts, self.now);
-    }
-
-    /// Gives a job its hosts.
-    fn settle(&mut self, job: usize, hosts: Vec<u32>, start: f64) {
-        let limit = start + self.arrivals[job].limit;
+        let limit = self.now + arrival.limit;
         let until = (self.contender != Contender::Blind).then_some(limit);
         let taken = self.occupancy.take_until(number(job), &hosts, until);
         debug_assert_eq!(taken, Ok(()), "policies choose free hosts");
+        let start = self.now;
         self.running.insert(job, Run { hosts, start });
     }
 
@@ -188,8 +184,10 @@ impl<'a> World<'a> {
             self.sums.moved += moved;
             self.sums.moves += 1;
         }
-        self.occupancy.release(number(job), &run.hosts);
-        self.settle(job, hosts, run.start);
+        let moved = self.occupancy.relocate(number(job), &run.hosts, &hosts);
+        debug_assert_eq!(moved, Ok(()), "relocations are to free hosts");
+        let start = run.start;
+        self.running.insert(job, Run { hosts, start });
     }
 
     fn count(&mut self, arrival: &Arrival, hosts: &[u32]) {
