@@ -8,7 +8,6 @@ use controller::simulate::churn::{
     Conditions, Contender, Outcome, Setup, conditions, run as simulate,
 };
 use serde::Serialize;
-use topology::Topology;
 
 use super::churn_args::ChurnArgs;
 use super::{churn_plot, churn_table};
@@ -114,9 +113,28 @@ impl Spread {
 /// Runs the command.
 pub(crate) fn run(args: &ChurnArgs) -> Result<(), Failure> {
     let topology = input::topology(&args.topology)?;
-    let (inventory, rails) = inventory(args, &topology)?;
+    let fewest = topology
+        .hosts()
+        .iter()
+        .map(|h| h.nics().len())
+        .min()
+        .unwrap_or(0);
+    let rails = args.rails.unwrap_or(fewest).max(1);
+    let inventory = Inventory::new(&topology, rails, 0);
+    if inventory.hosts() == 0 {
+        return Err(Failure::Input(format!(
+            "error: --rails {rails}: no host has as many NICs"
+        )));
+    }
     let contenders = args.contenders()?;
-    let cases = cases(args, &inventory)?;
+    let mut cases = Vec::new();
+    for load in &args.load {
+        let setup = args.setup(*load)?;
+        setup
+            .check(&inventory)
+            .map_err(|error| Failure::Input(format!("error: {error}")))?;
+        cases.push(setup);
+    }
     let seeds: Vec<u64> = (0..u64::from(args.seeds))
         .map(|i| args.seed.wrapping_add(i))
         .collect();
@@ -156,30 +174,6 @@ pub(crate) fn run(args: &ChurnArgs) -> Result<(), Failure> {
         output::write_file(path, &churn_plot::draw(&report)?)?;
     }
     output::print(args.format, &report, churn_table::text)
-}
-
-/// The hosts that can be used, and the rails of each that are.
-fn inventory(args: &ChurnArgs, topology: &Topology) -> Result<(Inventory, usize), Failure> {
-    let fewest = topology.hosts().iter().map(|h| h.nics().len()).min();
-    let rails = args.rails.unwrap_or(fewest.unwrap_or(0)).max(1);
-    let inventory = Inventory::new(topology, rails, 0);
-    if inventory.hosts() == 0 {
-        return Err(Failure::Input(format!(
-            "error: --rails {rails}: no host has as many NICs"
-        )));
-    }
-    Ok((inventory, rails))
-}
-
-/// What is simulated at each load.
-fn cases(args: &ChurnArgs, inventory: &Inventory) -> Result<Vec<Setup>, Failure> {
-    let one = |load: &f64| {
-        let setup = args.setup(*load)?;
-        let checked = setup.check(inventory);
-        checked.map_err(|error| Failure::Input(format!("error: {error}")))?;
-        Ok(setup)
-    };
-    args.load.iter().map(one).collect()
 }
 
 /// All runs, by load, contender and seed.
