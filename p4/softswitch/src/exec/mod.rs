@@ -7,8 +7,9 @@ mod headers;
 pub(crate) mod packet;
 mod wide;
 
+use crate::program::Program;
 use crate::program::code::{Ins, Pc, Slot, ones};
-use crate::program::{ActionCode, Program, Source};
+use crate::program::form::{Form, Source, Start};
 use crate::state::State;
 use crate::table::Target;
 use crate::trace::Tracer;
@@ -24,6 +25,10 @@ const PARSER_FUEL: u32 = 4096;
 
 /// Rounds that the loops of one pipeline may go through for one packet.
 const LOOP_FUEL: u32 = 1 << 20;
+
+/// Indices of [`Ways::none`](crate::program::form::Ways::none).
+const HIT: usize = 0;
+const MISS: usize = 1;
 
 /// Buffers of one switch that outlive a packet.
 pub(crate) struct Machine {
@@ -55,6 +60,34 @@ impl Machine {
             tracer: None,
             key: Vec::new(),
             bytes: Vec::new(),
+        }
+    }
+
+    /// Makes the frame ready for a new packet.
+    pub(crate) fn clear(&mut self, program: &Program) {
+        match self.tracer {
+            None => program.needs.clear(&mut self.frame),
+            // Who traces sees all words.
+            Some(_) => self.frame[..program.packet_words].fill(0),
+        }
+    }
+
+    /// Writes down what egress needs of a packet's words.
+    pub(crate) fn save(&self, program: &Program, words: &mut Vec<u64>) {
+        words.clear();
+        words.push(u64::from(self.tracer.is_some()));
+        match self.tracer {
+            None => program.needs.save(&self.frame, words),
+            Some(_) => words.extend_from_slice(&self.frame[..program.packet_words]),
+        }
+    }
+
+    /// Puts back what [`save`](Self::save) wrote down.
+    pub(crate) fn load(&mut self, program: &Program, words: &[u64]) {
+        match words.split_first() {
+            Some((0, words)) => program.needs.load(&mut self.frame, words),
+            Some((_, words)) => self.frame[..words.len()].copy_from_slice(words),
+            None => {}
         }
     }
 
@@ -105,17 +138,19 @@ impl Run<'_> {
     /// Runs code until it halts.
     #[inline]
     pub(crate) fn run(&mut self, entry: Pc) {
+        let program = self.program;
         if self.machine.tracer.is_none() {
-            return self.run_code::<false>(entry);
+            let form = &program.fast;
+            return self.run_code::<false>(form, form.at[entry as usize]);
         }
         self.trace_begin(entry);
-        self.run_code::<true>(entry);
+        self.run_code::<true>(&program.parts.plain, entry);
         self.trace_end(entry);
     }
 
     #[allow(clippy::too_many_lines, reason = "one arm per instruction")]
-    fn run_code<const TRACED: bool>(&mut self, entry: Pc) {
-        let code = self.program.parts.code.as_slice();
+    fn run_code<const TRACED: bool>(&mut self, form: &Form, entry: Pc) {
+        let code: &[Ins] = &form.code;
         let mut frame: &mut Frame = &mut self.machine.frame;
         let mut pc = entry as usize;
         let mut back: Pc = 0;
@@ -209,6 +244,9 @@ impl Run<'_> {
                 Ins::JumpLeU { a, b, to } => jump!(get!(a) <= get!(b), to),
                 Ins::JumpLtS { a, b, to } => jump!((get!(a) as i64) < get!(b) as i64, to),
                 Ins::JumpLeS { a, b, to } => jump!(get!(a) as i64 <= get!(b) as i64, to),
+                Ins::JumpIs { a, value, to } => jump!(get!(a) == u64::from(value), to),
+                Ins::JumpIsNot { a, value, to } => jump!(get!(a) != u64::from(value), to),
+                Ins::Clear { d, n } => frame[at(d)..][..usize::from(n)].fill(0),
                 Ins::WMov { n: 2, d, a } => {
                     let (low, high) = (get!(a), get!(a + 1));
                     set!(d, low);
@@ -232,7 +270,7 @@ impl Run<'_> {
                     }
                 }
                 Ins::Apply { table } => {
-                    let (action, next) = self.apply(usize::from(table));
+                    let (action, next) = self.apply(form, usize::from(table));
                     frame = &mut self.machine.frame;
                     match action {
                         Some(entry) => {
@@ -244,7 +282,7 @@ impl Run<'_> {
                 }
                 Ins::Call { action } => {
                     back = pc as Pc;
-                    pc = self.program.parts.actions[usize::from(action)].entry as usize;
+                    pc = form.actions[usize::from(action)] as usize;
                 }
                 Ins::Return => pc = back as usize,
                 Ins::Halt | Ins::Exit => return,
@@ -264,7 +302,7 @@ impl Run<'_> {
                     if fuel == 0 {
                         return self.fail(self.program.errors.timeout);
                     }
-                    let select = &self.program.parts.selects[usize::from(select)];
+                    let select = &form.selects[usize::from(select)];
                     pc = externs::select(select, frame, self.state) as usize;
                 }
                 Ins::Goto { to } => {
@@ -291,9 +329,10 @@ impl Run<'_> {
 
     /// Looks a table up: the code of the action to run, if any, and where to
     /// go on afterwards. Actions that only copy words are done at once.
-    fn apply(&mut self, number: usize) -> (Option<Pc>, Pc) {
+    fn apply(&mut self, form: &Form, number: usize) -> (Option<Pc>, Pc) {
         let program = self.program;
         let def = &program.parts.tables[number];
+        let ways = &form.tables[number];
         let table = &mut self.state.tables[number];
         let Machine { frame, key, .. } = &mut *self.machine;
         let found = match table.len() {
@@ -316,17 +355,16 @@ impl Run<'_> {
                     frame[usize::from(slot)] = colour & ones(bits);
                 }
             }
-            let next = |action: usize| def.next_miss.unwrap_or(def.next[action]);
             return match (table.default, def.profile) {
-                (Some(Target::Action(action)), _) => {
-                    let code = &program.parts.actions[action.index()];
-                    (
-                        start(program, code, frame, &table.default_data),
-                        next(action.index()),
-                    )
-                }
-                (Some(target), Some(_)) => self.apply_profile(number, target, false),
-                _ => (None, def.next_none),
+                (Some(Target::Action(action)), _) => match ways.way(action.0) {
+                    Some(way) => (
+                        start(program, &way.start, frame, &table.default_data),
+                        way.miss,
+                    ),
+                    None => (None, ways.none[MISS]),
+                },
+                (Some(target), Some(_)) => self.apply_profile(form, number, target, MISS),
+                _ => (None, ways.none[MISS]),
             };
         };
         let at = entry as usize;
@@ -350,18 +388,28 @@ impl Run<'_> {
             }
         }
         if let Some(action) = table.action(entry) {
-            let code = &program.parts.actions[action.index()];
-            let next = def.next_hit.unwrap_or(def.next[action.index()]);
-            return (start(program, code, frame, table.data(entry)), next);
+            return match ways.way(action.0) {
+                Some(way) => (
+                    start(program, &way.start, frame, table.data(entry)),
+                    way.hit,
+                ),
+                None => (None, ways.none[HIT]),
+            };
         }
         let target = table.target(entry);
-        self.apply_profile(number, target, true)
+        self.apply_profile(form, number, target, HIT)
     }
 
-    fn apply_profile(&mut self, number: usize, target: Target, hit: bool) -> (Option<Pc>, Pc) {
-        let def = &self.program.parts.tables[number];
-        let Some(id) = def.profile else {
-            return (None, def.next_none);
+    fn apply_profile(
+        &mut self,
+        form: &Form,
+        number: usize,
+        target: Target,
+        found: usize,
+    ) -> (Option<Pc>, Pc) {
+        let ways = &form.tables[number];
+        let Some(id) = self.program.parts.tables[number].profile else {
+            return (None, ways.none[MISS]);
         };
         let profile = &self.state.profiles[id.index()];
         let member = match target {
@@ -389,33 +437,41 @@ impl Run<'_> {
             }
             _ => None,
         };
-        let fixed = if hit { def.next_hit } else { def.next_miss };
-        let Some(member) = member.and_then(|m| profile.member(m)) else {
-            return (None, fixed.unwrap_or(def.next_none));
+        let member = member.and_then(|m| profile.member(m));
+        let Some((member, way)) = member.and_then(|m| Some((m, ways.way(m.action.0)?))) else {
+            return (None, ways.none[found]);
         };
-        let code = &self.program.parts.actions[member.action.index()];
-        let entry = start(self.program, code, &mut self.machine.frame, &member.data);
-        (entry, fixed.unwrap_or(def.next[member.action.index()]))
+        let entry = start(
+            self.program,
+            &way.start,
+            &mut self.machine.frame,
+            &member.data,
+        );
+        (entry, if found == HIT { way.hit } else { way.miss })
     }
 }
 
 /// Gives an action its data. `None`: it is done already.
 #[inline(always)]
-fn start(program: &Program, code: &ActionCode, frame: &mut Frame, data: &[u64]) -> Option<Pc> {
-    if let Some(moves) = &code.moves {
-        for copy in moves {
-            frame[at(copy.d)] = match copy.from {
-                Source::Param(i) => data.get(usize::from(i)).copied().unwrap_or(0),
-                Source::Word(a) => frame[at(a)],
-            };
+fn start(program: &Program, start: &Start, frame: &mut Frame, data: &[u64]) -> Option<Pc> {
+    match start {
+        Start::Moves(moves) => {
+            for copy in moves {
+                frame[at(copy.d)] = match copy.from {
+                    Source::Param(i) => data.get(usize::from(i)).copied().unwrap_or(0),
+                    Source::Word(a) => frame[at(a)],
+                };
+            }
+            None
         }
-        return None;
+        Start::Code { entry, words } => {
+            let base = usize::from(program.parts.params_base);
+            for (i, word) in data.iter().take(usize::from(*words)).enumerate() {
+                frame[base + i] = *word;
+            }
+            Some(*entry)
+        }
     }
-    let base = usize::from(program.parts.params_base);
-    for (i, word) in data.iter().take(usize::from(code.words)).enumerate() {
-        frame[base + i] = *word;
-    }
-    Some(code.entry)
 }
 
 fn at(slot: Slot) -> usize {

@@ -180,6 +180,11 @@ pub(crate) enum Ins {
     },
 
     // Several words.
+    /// Makes `n` words zero.
+    Clear {
+        d: Slot,
+        n: u16,
+    },
     WMov {
         n: u8,
         d: Slot,
@@ -391,6 +396,18 @@ pub(crate) enum Ins {
     JumpLeS {
         a: Slot,
         b: Slot,
+        to: u16,
+    },
+    /// If the word is `value`.
+    JumpIs {
+        a: Slot,
+        value: u16,
+        to: u16,
+    },
+    /// Unless the word is `value`.
+    JumpIsNot {
+        a: Slot,
+        value: u16,
         to: u16,
     },
     /// Looks the table up and runs the action; continues at the table's next.
@@ -609,90 +626,6 @@ pub(crate) struct LogCall {
 }
 
 const _: () = assert!(size_of::<Ins>() == 8);
-
-impl Ins {
-    /// Where a jump goes.
-    pub(crate) fn target(self) -> Option<Pc> {
-        use Ins::*;
-        match self {
-            Jump { to } | Loop { to } | JumpIfZero { to, .. } | JumpIfNotZero { to, .. } => {
-                Some(to)
-            }
-            JumpEq { to, .. }
-            | JumpNe { to, .. }
-            | JumpLtU { to, .. }
-            | JumpLeU { to, .. }
-            | JumpLtS { to, .. }
-            | JumpLeS { to, .. } => Some(to.into()),
-            _ => None,
-        }
-    }
-
-    /// The jump, to another place; `None`: that place is too far.
-    pub(crate) fn with_target(self, goal: Pc) -> Option<Ins> {
-        use Ins::*;
-        let near = u16::try_from(goal).ok();
-        Some(match self {
-            Jump { .. } => Jump { to: goal },
-            Loop { .. } => Loop { to: goal },
-            JumpIfZero { a, .. } => JumpIfZero { a, to: goal },
-            JumpIfNotZero { a, .. } => JumpIfNotZero { a, to: goal },
-            JumpEq { a, b, .. } => JumpEq { a, b, to: near? },
-            JumpNe { a, b, .. } => JumpNe { a, b, to: near? },
-            JumpLtU { a, b, .. } => JumpLtU { a, b, to: near? },
-            JumpLeU { a, b, .. } => JumpLeU { a, b, to: near? },
-            JumpLtS { a, b, .. } => JumpLtS { a, b, to: near? },
-            JumpLeS { a, b, .. } => JumpLeS { a, b, to: near? },
-            other => other,
-        })
-    }
-
-    /// The word that an arithmetic instruction with a one-word result writes.
-    pub(crate) fn destination(&mut self) -> Option<&mut Slot> {
-        use Ins::*;
-        match self {
-            Mov { d, .. }
-            | Mask { d, .. }
-            | Sext { d, .. }
-            | Add { d, .. }
-            | Sub { d, .. }
-            | Mul { d, .. }
-            | DivU { d, .. }
-            | RemU { d, .. }
-            | And { d, .. }
-            | Or { d, .. }
-            | Xor { d, .. }
-            | Not { d, .. }
-            | Shl { d, .. }
-            | ShlImm { d, .. }
-            | ShrU { d, .. }
-            | ShrS { d, .. }
-            | Slice { d, .. }
-            | ShrSImm { d, .. }
-            | Eq { d, .. }
-            | Ne { d, .. }
-            | LtU { d, .. }
-            | LeU { d, .. }
-            | LtS { d, .. }
-            | LeS { d, .. }
-            | NonZero { d, .. }
-            | NotBool { d, .. }
-            | UsatU { d, .. }
-            | UsatS { d, .. }
-            | SatS { d, .. }
-            | WEq { d, .. }
-            | WNe { d, .. }
-            | WLt { d, .. }
-            | WLe { d, .. }
-            | WNonZero { d, .. }
-            | HeaderEq { d, .. }
-            | NumberedEq { d, .. }
-            | DivS { d, .. }
-            | RemS { d, .. } => Some(d),
-            _ => None,
-        }
-    }
-}
 
 /// All ones in the low `bits` (1 to 64).
 #[inline(always)]

@@ -12,14 +12,14 @@ use super::emit::Emitter;
 use super::info::*;
 use super::place::{self, Place};
 use super::tables::TableDef;
-use super::{ActionCode, LoadError, invalid, raw};
+use super::{LoadError, invalid, raw};
 use crate::ids::*;
 
 /// Compiles pipelines.
 pub(super) struct Flow<'f, 'a> {
     pub(super) emitter: &'f mut Emitter<'a>,
     pub(super) ids: &'f HashMap<u32, ActionId>,
-    pub(super) actions: &'f [ActionCode],
+    pub(super) actions: &'f [Pc],
     pub(super) info: &'f Info,
     pub(super) names: &'f Names,
     pub(super) root: &'f raw::Root,
@@ -183,7 +183,7 @@ impl Flow<'_, '_> {
 
     /// Emits the code of an action, which has no parameters, in place.
     fn inline(&mut self, action: ActionId) -> Result<(), LoadError> {
-        let entry = self.actions[action.index()].entry;
+        let entry = self.actions[action.index()];
         let from = entry as usize;
         let body = &self.emitter.code[from..];
         let length = body.iter().position(|i| *i == Ins::Return).unwrap_or(0);

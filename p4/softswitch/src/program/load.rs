@@ -6,15 +6,13 @@ use super::ast::{Ex, HeaderRef, Names, Part, StackRef};
 use super::calc::{self, Calculation, Checksum};
 use super::code::{Ins, Pc, Slot};
 use super::emit::{Emitter, Operand};
+use super::form::{Bodies, Form, Ways};
 use super::info::*;
 use super::layout::Layout;
 use super::place::Place;
 use super::primitives::{Calls, Primitives};
 use super::tables::{self, TableDef};
-use super::{
-    ActionCode, LoadError, Move, Parts, Program, Source, Standard, invalid, parser, raw,
-    unsupported,
-};
+use super::{LoadError, Parts, Program, Standard, invalid, optimise, parser, raw, unsupported};
 use crate::ids::*;
 
 /// Field lists, digests and stacks by the numbers the JSON has for them.
@@ -77,7 +75,8 @@ pub(super) fn load(json: &[u8]) -> Result<Program, LoadError> {
     let Names { layout, .. } = names;
     let mut stacks = layout.stacks;
     stacks.extend(layout.union_stacks);
-    Ok(Program {
+    let fast = parts.plain.clone();
+    let mut program = Program {
         info,
         headers: layout.headers,
         stacks,
@@ -87,7 +86,11 @@ pub(super) fn load(json: &[u8]) -> Result<Program, LoadError> {
         parts,
         errors: super::ParserErrors::find(&root.errors),
         error_names: root.errors,
-    })
+        fast,
+        needs: optimise::Needs::default(),
+    };
+    (program.fast, program.needs) = optimise::optimise(&program);
+    Ok(program)
 }
 
 /// The parameters of actions, laid out behind the packet's words.
@@ -158,7 +161,7 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
     };
     let verify = checksum_code(root, names, &mut emitter, true)?;
     let actions = action_code(root, params, &mut emitter, &mut calls, &lists)?;
-    let tables = tables::compile(root, names, info, &actions, &mut emitter)?;
+    let tables = tables::compile(root, names, info, &actions.entries, &mut emitter)?;
     let deparse = deparser_code(root, &mut emitter, &mut calls, &lists)?;
     let update = checksum_code(root, names, &mut emitter, false)?;
 
@@ -167,29 +170,38 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
     for list in &root.field_lists {
         field_lists.push(list_slots(list, names)?);
     }
+    let params_base = names.layout.words as Slot;
+    let constants_base = emitter.constants_base();
+    let plain = plain(
+        emitter.code,
+        parsed.selects,
+        &actions,
+        &tables.tables,
+        info,
+        params_base,
+    );
     let digests = root
         .learn_lists
         .iter()
         .map(|list| digest_fields(list, names))
         .collect::<Result<_, _>>()?;
     Ok(Parts {
-        params_base: names.layout.words as Slot,
-        constants_base: emitter.constants_base(),
-        code: emitter.code,
+        params_base,
+        constants_base,
+        plain,
         places: emitter.places,
         constants: emitter.constants,
         indexed: emitter.indexed,
         hashes: calls.hashes,
         logs: calls.logs,
         parser: parsed.entry,
-        selects: parsed.selects,
         verify,
         update,
         deparse,
         deparse_order: deparse_order(root, names)?,
         ingress: tables.ingress,
         egress: tables.egress,
-        actions,
+        action_words: actions.words,
         tables: tables.tables,
         selectors: tables.selectors,
         calculations: calculations(root, names)?,
@@ -199,16 +211,25 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
     })
 }
 
+/// Where actions begin, and the words of their parameters.
+pub(super) struct Actions {
+    pub(super) entries: Vec<Pc>,
+    words: Vec<u16>,
+}
+
 fn action_code(
     root: &raw::Root,
     params: Vec<Vec<Operand>>,
     emitter: &mut Emitter<'_>,
     calls: &mut Calls,
     lists: &Lists,
-) -> Result<Vec<ActionCode>, LoadError> {
-    let mut actions = Vec::new();
+) -> Result<Actions, LoadError> {
+    let mut actions = Actions {
+        entries: Vec::new(),
+        words: Vec::new(),
+    };
     for (action, operands) in root.actions.iter().zip(params) {
-        let entry = emitter.here();
+        actions.entries.push(emitter.here());
         emitter.params = operands;
         let mut primitives = Primitives {
             emitter,
@@ -218,34 +239,46 @@ fn action_code(
         primitives.body(&action.primitives, &action.name)?;
         emitter.emit(Ins::Return);
         let words = emitter.params.iter().map(|p| p.limbs()).sum::<usize>();
-        let base = emitter.names.layout.words;
-        let moves = moves(&emitter.code[entry as usize..], base..base + words);
-        actions.push(ActionCode {
-            entry,
-            words: words as u16,
-            moves,
-        });
+        actions.words.push(words as u16);
     }
     emitter.params = Vec::new();
     Ok(actions)
 }
 
-/// An action that only copies words, as most that set metadata do.
-fn moves(code: &[Ins], params: std::ops::Range<usize>) -> Option<Box<[Move]>> {
-    let body = code.strip_suffix(&[Ins::Return])?;
-    body.iter()
-        .map(|ins| match *ins {
-            Ins::Mov { d, a } => {
-                let a_at = usize::from(a);
-                let from = match params.contains(&a_at) {
-                    true => Source::Param((a_at - params.start) as u16),
-                    false => Source::Word(a),
-                };
-                Some(Move { d, from })
-            }
-            _ => None,
-        })
-        .collect()
+/// The code as compiled, ready to run.
+fn plain(
+    code: Vec<Ins>,
+    selects: Vec<parser::Select>,
+    actions: &Actions,
+    tables: &[TableDef],
+    info: &Info,
+    params_base: Slot,
+) -> Form {
+    let bodies = Bodies {
+        code: &code,
+        entries: &actions.entries,
+        words: &actions.words,
+        params_base,
+    };
+    let ways = info.tables.iter().zip(tables).map(|(table, def)| {
+        let profile = def.profile.map(|id| &info.profiles[id.index()].actions);
+        let default = def.default.as_ref().map(|call| &call.action);
+        let all = table
+            .actions
+            .iter()
+            .chain(profile.into_iter().flatten())
+            .chain(default);
+        let all: Vec<usize> = all.map(|id| id.index()).collect();
+        Ways::new(def, &all, &bodies)
+    });
+    let tables = ways.collect();
+    Form {
+        at: (0..code.len() as Pc).collect(),
+        selects,
+        actions: actions.entries.clone(),
+        tables,
+        code: code.into(),
+    }
 }
 
 /// Code that verifies, or updates, all checksums. Ends in `Halt`.
@@ -512,7 +545,7 @@ fn info(root: &raw::Root) -> Result<Info, LoadError> {
 
 /// What only compilation finds out: the fields of value sets and digests.
 fn describe(parts: &Parts, root: &raw::Root, info: &mut Info) {
-    for select in &parts.selects {
+    for select in &parts.plain.selects {
         for case in &select.cases {
             if let parser::Case::Set { set, .. } = case {
                 let widths = select.parts.iter().map(|p| p.bits);

@@ -8,10 +8,13 @@ pub(crate) mod code;
 mod custom;
 mod emit;
 mod flow;
+pub(crate) mod form;
 mod info;
 pub(crate) mod layout;
 mod load;
 mod number;
+mod operands;
+mod optimise;
 pub(crate) mod parser;
 pub(crate) mod place;
 mod primitives;
@@ -24,8 +27,10 @@ pub use info::*;
 use crate::ids::*;
 use crate::value::Value;
 use calc::{Calculation, Checksum};
-use code::{HashCall, Indexed, Ins, LogCall, Pc, Slot};
+use code::{HashCall, Indexed, LogCall, Pc, Slot};
+use form::Form;
 use layout::{HeaderLayout, Layout, StackLayout};
+pub(crate) use optimise::Needs;
 use tables::TableDef;
 
 /// A v1model program, loaded from the JSON that p4c writes for bmv2.
@@ -41,6 +46,9 @@ pub struct Program {
     pub(crate) metadata: std::ops::Range<usize>,
     pub(crate) standard: Standard,
     pub(crate) parts: Parts,
+    /// The code that runs, unless the switch traces.
+    pub(crate) fast: Form,
+    pub(crate) needs: Needs,
     pub(crate) errors: ParserErrors,
     pub(crate) error_names: Vec<(String, u64)>,
 }
@@ -50,7 +58,7 @@ impl std::fmt::Debug for Program {
         f.debug_struct("Program")
             .field("tables", &self.info.tables.len())
             .field("actions", &self.info.actions.len())
-            .field("instructions", &self.parts.code.len())
+            .field("instructions", &self.parts.plain.code.len())
             .finish_non_exhaustive()
     }
 }
@@ -61,14 +69,14 @@ pub(crate) struct Parts {
     /// Constants fill the frame from here to its end.
     pub(crate) constants_base: usize,
     pub(crate) constants: Vec<u64>,
-    pub(crate) code: Vec<Ins>,
+    /// The code as compiled; all places in code in here are places in it.
+    pub(crate) plain: Form,
     /// Where the code comes from, in order of the code.
     pub(crate) places: Vec<(Pc, place::Place)>,
     pub(crate) indexed: Vec<Indexed>,
     pub(crate) hashes: Vec<HashCall>,
     pub(crate) logs: Vec<LogCall>,
     pub(crate) parser: Pc,
-    pub(crate) selects: Vec<parser::Select>,
     /// Verifies checksums.
     pub(crate) verify: Pc,
     /// Updates checksums.
@@ -79,7 +87,8 @@ pub(crate) struct Parts {
     pub(crate) deparse_order: Vec<u16>,
     pub(crate) ingress: Pc,
     pub(crate) egress: Pc,
-    pub(crate) actions: Vec<ActionCode>,
+    /// Words of each action's parameters.
+    pub(crate) action_words: Vec<u16>,
     pub(crate) tables: Vec<TableDef>,
     /// Per profile: what its selector hashes.
     pub(crate) selectors: Vec<Option<Calculation>>,
@@ -88,31 +97,6 @@ pub(crate) struct Parts {
     /// Words that field lists keep. List 0 is empty.
     pub(crate) field_lists: Vec<Vec<(Slot, u8)>>,
     pub(crate) digests: Vec<Vec<DigestField>>,
-}
-
-/// An action's code.
-pub(crate) struct ActionCode {
-    pub(crate) entry: Pc,
-    /// Words of its parameters.
-    pub(crate) words: u16,
-    /// All it does, if that is to copy words.
-    pub(crate) moves: Option<Box<[Move]>>,
-}
-
-/// A copy of one word.
-#[derive(Clone, Copy)]
-pub(crate) struct Move {
-    pub(crate) d: Slot,
-    pub(crate) from: Source,
-}
-
-/// Where a [`Move`] takes its word.
-#[derive(Clone, Copy)]
-pub(crate) enum Source {
-    /// From the action's parameters.
-    Param(u16),
-    /// From the frame.
-    Word(Slot),
 }
 
 /// A field of a digest message.
@@ -144,6 +128,12 @@ pub(crate) struct Standard {
 }
 
 impl Standard {
+    /// What is there when the parser begins.
+    pub(crate) fn written(&self) -> impl Iterator<Item = Slot> {
+        let always = [self.ingress_port, self.packet_length, self.instance_type];
+        always.into_iter().chain(self.ingress_timestamp)
+    }
+
     fn find(layout: &Layout) -> Result<Self, LoadError> {
         let word = |name: &str| layout.standard(name).filter(|f| f.bits <= 64);
         let slot = |name: &str| word(name).map(|f| f.slot);

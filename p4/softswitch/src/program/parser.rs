@@ -13,6 +13,7 @@ use super::primitives::Primitives;
 use super::{LoadError, raw};
 
 /// A transition of a parser state.
+#[derive(Clone)]
 pub(crate) struct Select {
     /// The words that make the key, and their widths, first field first.
     pub(crate) parts: Vec<KeyWord>,
@@ -34,6 +35,7 @@ pub(crate) struct KeyWord {
 }
 
 /// One case of a select.
+#[derive(Clone)]
 pub(crate) enum Case {
     /// The whole key fits a word.
     Word { value: u64, mask: u64, to: Pc },
@@ -49,6 +51,31 @@ pub(crate) enum Case {
         mask: Option<Box<[u64]>>,
         to: Pc,
     },
+}
+
+impl Case {
+    /// Where it goes.
+    pub(crate) fn to(&self) -> Pc {
+        match self {
+            Case::Word { to, .. } | Case::Wide { to, .. } | Case::Set { to, .. } => *to,
+        }
+    }
+
+    fn set_to(&mut self, goal: Pc) {
+        match self {
+            Case::Word { to, .. } | Case::Wide { to, .. } | Case::Set { to, .. } => *to = goal,
+        }
+    }
+}
+
+impl Select {
+    /// Puts other goals in place.
+    pub(crate) fn relocate(&mut self, goal: impl Fn(Pc) -> Pc) {
+        for case in &mut self.cases {
+            case.set_to(goal(case.to()));
+        }
+        self.default = goal(self.default);
+    }
 }
 
 /// What a parser is compiled into.
@@ -124,12 +151,7 @@ pub(super) fn compile(
         .into_iter()
         .map(|(mut select, nexts, default)| {
             for (case, next) in select.cases.iter_mut().zip(nexts) {
-                let goal = resolve(next.as_deref())?;
-                match case {
-                    Case::Word { to, .. } | Case::Wide { to, .. } | Case::Set { to, .. } => {
-                        *to = goal;
-                    }
-                }
+                case.set_to(resolve(next.as_deref())?);
             }
             select.default = match default {
                 Some(next) => resolve(next.as_deref())?,

@@ -9,7 +9,7 @@ use super::emit::Emitter;
 use super::flow::Flow;
 use super::info::*;
 use super::number::Number;
-use super::{ActionCode, LoadError, invalid, raw, unsupported};
+use super::{LoadError, invalid, raw, unsupported};
 use crate::control::{ActionCall, EntryAction, MatchField, TableEntry};
 use crate::ids::*;
 use crate::value::Value;
@@ -233,7 +233,7 @@ pub(super) fn compile(
     root: &raw::Root,
     names: &Names,
     info: &Info,
-    actions: &[ActionCode],
+    actions: &[Pc],
     emitter: &mut Emitter<'_>,
 ) -> Result<Compiled, LoadError> {
     let mut selectors: Vec<Option<Calculation>> = info.profiles.iter().map(|_| None).collect();

@@ -165,9 +165,7 @@ impl Switch {
         };
         // It is the last one that was queued anywhere, unless it is gone.
         if let Some(packet) = self.queues.last_mut(port, queue) {
-            let words = &self.machine.frame[..program.packet_words];
-            packet.words.clear();
-            packet.words.extend_from_slice(words);
+            self.machine.save(program, &mut packet.words);
         }
     }
 
@@ -180,7 +178,7 @@ impl Switch {
             return;
         }
         self.claim_frame(program);
-        self.machine.frame[..program.packet_words].copy_from_slice(&packet.words);
+        self.machine.load(program, &packet.words);
     }
 
     fn ingress_once(
@@ -196,8 +194,8 @@ impl Switch {
             return requests;
         };
         let standard = &program.standard;
+        self.machine.clear(program);
         let frame = &mut self.machine.frame;
-        frame[..program.packet_words].fill(0);
         if let Some(port) = entry.port {
             frame[at(standard.ingress_port)] = port.into();
             if let Some(slot) = standard.ingress_timestamp {

@@ -236,7 +236,7 @@ impl Run<'_> {
                 tracer.push(Event::Advance { bits });
             }
             Ins::Select { select } => {
-                let parts = &program.parts.selects[usize::from(select)].parts;
+                let parts = &program.parts.plain.selects[usize::from(select)].parts;
                 let key = parts.iter().map(|part| {
                     let at = usize::from(part.slot);
                     names::hex(&self.machine.frame[at..at + usize::from(part.limbs)])
