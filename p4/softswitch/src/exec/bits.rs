@@ -48,8 +48,13 @@ pub(crate) fn sign_extend(value: u64, bits: u8) -> u64 {
 #[inline]
 pub(crate) fn extract(frame: &mut Frame, header: &HeaderLayout, buf: &[u8], cursor: usize) {
     let bytes = &buf[cursor..];
+    let mut word = 0;
+    let mut is_new = true;
     for part in &header.parts {
-        let word = word_at(bytes, part.byte.into());
+        if is_new {
+            word = word_at(bytes, part.byte.into());
+        }
+        is_new = part.last;
         frame[usize::from(part.slot)] = word >> (part.shift & 63) & part.mask;
     }
     if !header.slow.is_empty() {
@@ -202,7 +207,10 @@ fn write_word(out: &mut [u8], at: usize, word: u64, bits: u32) {
 
 /// Appends bit strings, first bit first.
 pub(crate) struct Writer<'a> {
+    /// Long enough for a few more words; zeros or old bytes behind `at`.
     out: &'a mut Vec<u8>,
+    /// Whole bytes written.
+    at: usize,
     /// Bits not yet in `out`, from the highest down.
     pending: u64,
     /// How many they are: fewer than 64.
@@ -211,11 +219,23 @@ pub(crate) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(out: &'a mut Vec<u8>) -> Self {
-        out.clear();
         Writer {
             out,
+            at: 0,
             pending: 0,
             count: 0,
+        }
+    }
+
+    /// Writes eight bytes, of which the next ones may be written over.
+    #[inline(always)]
+    fn put(&mut self, word: u64) {
+        match self.out.get_mut(self.at..self.at + 8) {
+            Some(bytes) => bytes.copy_from_slice(&word.to_be_bytes()),
+            None => {
+                self.out.truncate(self.at);
+                self.out.extend_from_slice(&word.to_be_bytes());
+            }
         }
     }
 
@@ -226,13 +246,19 @@ impl<'a> Writer<'a> {
             return;
         }
         let word = word << (64 - bits);
+        if self.count == 0 && bits.is_multiple_of(8) {
+            self.put(word);
+            self.at += bits as usize / 8;
+            return;
+        }
         self.pending |= word >> self.count;
         let room = 64 - self.count;
         if bits < room {
             self.count += bits;
             return;
         }
-        self.out.extend_from_slice(&self.pending.to_be_bytes());
+        self.put(self.pending);
+        self.at += 8;
         self.count = bits - room;
         self.pending = if room == 64 { 0 } else { word << room };
     }
@@ -246,11 +272,10 @@ impl<'a> Writer<'a> {
     }
 
     /// Pads the last byte with zeros.
-    pub(crate) fn finish(self) -> &'a mut Vec<u8> {
-        let bytes = self.count.div_ceil(8) as usize;
-        self.out
-            .extend_from_slice(&self.pending.to_be_bytes()[..bytes]);
-        self.out
+    pub(crate) fn finish(mut self) -> (&'a mut Vec<u8>, usize) {
+        self.put(self.pending);
+        let end = self.at + self.count.div_ceil(8) as usize;
+        (self.out, end)
     }
 }
 
@@ -289,11 +314,13 @@ mod tests {
         }
 
         #[test]
-        fn writer_is_concatenation(parts in proptest::collection::vec((any::<u64>(), 1u32..=64), 0..8)) {
-            let mut out = Vec::new();
+        fn writer_is_concatenation(parts in proptest::collection::vec((any::<u64>(), 1u32..=64), 0..8),
+                                   before in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let mut out = before;
             let mut writer = Writer::new(&mut out);
             parts.iter().for_each(|&(word, bits)| writer.word(word, bits));
-            writer.finish();
+            let (_, end) = writer.finish();
+            out.truncate(end);
             let mut at = 0;
             for (word, bits) in parts {
                 prop_assert_eq!(naive(&out, at, bits) as u64, word & ones(bits as u8));

@@ -38,10 +38,15 @@ pub(crate) fn evaluate(
             for input in &calculation.input {
                 serialize(input, frame, &mut writer);
             }
-            let bytes = writer.finish();
-            if calculation.payload {
-                bytes.extend_from_slice(payload(packet));
-            }
+            let (bytes, end) = writer.finish();
+            let bytes = match calculation.payload {
+                true => {
+                    bytes.truncate(end);
+                    bytes.extend_from_slice(payload(packet));
+                    &bytes[..]
+                }
+                false => &bytes[..end],
+            };
             match calculation
                 .custom
                 .and_then(|at| own.crcs.get(usize::from(at)))

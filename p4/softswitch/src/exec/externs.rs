@@ -92,9 +92,6 @@ impl Run<'_> {
             Ins::AssignVl { d, a, n } => {
                 frame.copy_within(at(a)..at(a) + usize::from(n), at(d));
             }
-            Ins::VerifyChecksum { x } => self.checksum(x, true),
-            Ins::UpdateChecksum { x } => self.checksum(x, false),
-            Ins::Hash { d, x } => self.hash(d, x),
             Ins::Digest { digest } => self.requests.digest = Some(digest),
             Ins::Clone { session, list } => {
                 self.requests.clone = Some((frame[at(session)] as u32, list));
@@ -116,16 +113,13 @@ impl Run<'_> {
                 }
             }
             Ins::Log { x } => self.log(x),
-            Ins::RegisterRead { .. }
-            | Ins::RegisterWrite { .. }
-            | Ins::Meter { .. }
-            | Ins::Random { .. } => self.stateful(ins),
+            Ins::Meter { .. } | Ins::Random { .. } => self.stateful(ins),
             _ => return wide::run(ins, frame) || self.parser_op(ins),
         }
         true
     }
 
-    fn stateful(&mut self, ins: Ins) {
+    pub(super) fn stateful(&mut self, ins: Ins) {
         let frame = &mut self.machine.frame;
         match ins {
             Ins::RegisterRead { d, register, index } => {
@@ -162,7 +156,7 @@ impl Run<'_> {
         }
     }
 
-    fn hash(&mut self, d: Slot, x: u16) {
+    pub(super) fn hash(&mut self, d: Slot, x: u16) {
         let call = self.program.parts.hashes[at(x)];
         let Machine { frame, bytes, .. } = &mut *self.machine;
         let calculation = &self.program.parts.calculations[at(call.calculation)];
@@ -180,7 +174,7 @@ impl Run<'_> {
         frame[at(d)] = frame[at(call.base)].wrapping_add(hash % max);
     }
 
-    fn checksum(&mut self, x: u16, verify: bool) {
+    pub(super) fn checksum(&mut self, x: u16, verify: bool) {
         let checksum = &self.program.parts.checksums[at(x)];
         let calculation = &self.program.parts.calculations[at(checksum.calculation)];
         let Machine { frame, bytes, .. } = &mut *self.machine;
@@ -253,17 +247,6 @@ impl Run<'_> {
                 self.extract_next(stack, member.into(), Some(bits))
             }
             Ins::Advance { bits } => advance(self.packet, frame[at(bits)], errors),
-            Ins::Lookahead { d, offset, width } => {
-                let first = 8 * self.packet.cursor + usize::from(offset);
-                let width = u32::from(width);
-                if first + width as usize > 8 * self.packet.len {
-                    Err(errors.packet_too_short)
-                } else {
-                    let out = &mut frame[at(d)..][..limbs(width)];
-                    bits::read(&self.packet.buf, first, width, out);
-                    Ok(())
-                }
-            }
             Ins::Verify { cond, error } => match frame[at(cond)] {
                 0 => Err(frame[at(error)]),
                 _ => Ok(()),
@@ -277,6 +260,19 @@ impl Run<'_> {
                 false
             }
         }
+    }
+
+    /// Reads ahead; `false`: the packet is too short.
+    pub(super) fn look_ahead(&mut self, d: Slot, offset: u16, width: u16) -> bool {
+        let first = 8 * self.packet.cursor + usize::from(offset);
+        let width = u32::from(width);
+        if first + width as usize > 8 * self.packet.len {
+            self.requests.parser_error = self.program.errors.packet_too_short;
+            return false;
+        }
+        let out = &mut self.machine.frame[at(d)..][..limbs(width)];
+        bits::read(&self.packet.buf, first, width, out);
+        true
     }
 
     fn extract_next(&mut self, stack: u16, member: u16, bits: Option<u64>) -> Result<(), u64> {
@@ -390,8 +386,16 @@ pub(super) fn select(select: &Select, frame: &Frame, state: &State) -> Pc {
         return select_wide(select, frame, state);
     }
     let key = select.parts.iter().fold(0, |key, part| {
-        key | (frame[at(part.slot)] & part.mask) << part.shift
+        key | (frame[at(part.slot)] & part.mask) << (part.shift & 63)
     });
+    for case in &select.words {
+        if key & case.mask == case.value {
+            return case.to;
+        }
+    }
+    if !select.has_sets {
+        return select.default;
+    }
     for case in &select.cases {
         match case {
             Case::Word { value, mask, to } if key & mask == *value => return *to,

@@ -270,15 +270,10 @@ impl Run<'_> {
                     }
                 }
                 Ins::Apply { table } => {
-                    let (action, next) = self.apply(form, usize::from(table));
+                    let (to, next) = self.apply(form, usize::from(table));
                     frame = &mut self.machine.frame;
-                    match action {
-                        Some(entry) => {
-                            back = next;
-                            pc = entry as usize;
-                        }
-                        None => pc = next as usize,
-                    }
+                    back = next;
+                    pc = to as usize;
                 }
                 Ins::Call { action } => {
                     back = pc as Pc;
@@ -295,7 +290,11 @@ impl Run<'_> {
                     }
                     bits::extract(frame, header, &self.packet.buf, cursor);
                     self.packet.cursor = after;
-                    headers::validate(self.program, frame, h);
+                    // Flags are numbered like headers.
+                    frame[at(h)] = 1;
+                    for &sibling in &header.siblings {
+                        frame[at(sibling)] = 0;
+                    }
                 }
                 Ins::Select { select } => {
                     fuel -= 1;
@@ -312,8 +311,92 @@ impl Run<'_> {
                     }
                     pc = to as usize;
                 }
-                other => {
-                    if !self.uncommon(other) {
+                Ins::RegisterRead { .. } | Ins::RegisterWrite { .. } => {
+                    self.stateful(*ins);
+                    frame = &mut self.machine.frame;
+                }
+                Ins::Lookahead { d, offset, width } => {
+                    if !self.look_ahead(d, offset, width) {
+                        return;
+                    }
+                    frame = &mut self.machine.frame;
+                }
+                Ins::Hash { d, x } => {
+                    self.hash(d, x);
+                    frame = &mut self.machine.frame;
+                }
+                Ins::VerifyChecksum { x } => {
+                    self.checksum(x, true);
+                    frame = &mut self.machine.frame;
+                }
+                Ins::UpdateChecksum { x } => {
+                    self.checksum(x, false);
+                    frame = &mut self.machine.frame;
+                }
+                // Flags are numbered like headers.
+                Ins::RemoveHeader { h } if get!(h) == 0 => {}
+                // All others by name, so that there is no check for what is none of these.
+                Ins::DivS { .. }
+                | Ins::RemS { .. }
+                | Ins::WMov { .. }
+                | Ins::WMask { .. }
+                | Ins::WSext { .. }
+                | Ins::WExt { .. }
+                | Ins::WAdd { .. }
+                | Ins::WSub { .. }
+                | Ins::WMul { .. }
+                | Ins::WDivU { .. }
+                | Ins::WRemU { .. }
+                | Ins::WDivS { .. }
+                | Ins::WRemS { .. }
+                | Ins::WAnd { .. }
+                | Ins::WOr { .. }
+                | Ins::WXor { .. }
+                | Ins::WNot { .. }
+                | Ins::WShl { .. }
+                | Ins::WShrU { .. }
+                | Ins::WShrS { .. }
+                | Ins::WEq { .. }
+                | Ins::WNe { .. }
+                | Ins::WLt { .. }
+                | Ins::WLe { .. }
+                | Ins::WNonZero { .. }
+                | Ins::WUsat { .. }
+                | Ins::WSat { .. }
+                | Ins::LoadAt { .. }
+                | Ins::StoreAt { .. }
+                | Ins::AddHeader { .. }
+                | Ins::RemoveHeader { .. }
+                | Ins::CopyHeader { .. }
+                | Ins::HeaderEq { .. }
+                | Ins::AddHeaderAt { .. }
+                | Ins::RemoveHeaderAt { .. }
+                | Ins::CopyFromHeaderAt { .. }
+                | Ins::CopyToHeaderAt { .. }
+                | Ins::HeaderNumber { .. }
+                | Ins::CopyNumbered { .. }
+                | Ins::NumberedEq { .. }
+                | Ins::Push { .. }
+                | Ins::Pop { .. }
+                | Ins::AssignVl { .. }
+                | Ins::ExtractVl { .. }
+                | Ins::ExtractNext { .. }
+                | Ins::ExtractNextVl { .. }
+                | Ins::ExtractUnionNext { .. }
+                | Ins::ExtractUnionNextVl { .. }
+                | Ins::Advance { .. }
+                | Ins::Verify { .. }
+                | Ins::Meter { .. }
+                | Ins::Random { .. }
+                | Ins::Digest { .. }
+                | Ins::Clone { .. }
+                | Ins::Resubmit { .. }
+                | Ins::Recirculate { .. }
+                | Ins::Truncate { .. }
+                | Ins::MarkToDrop
+                | Ins::Assert { .. }
+                | Ins::Log { .. } => {
+                    if !self.uncommon(*ins) {
                         return;
                     }
                     frame = &mut self.machine.frame;
@@ -327,77 +410,105 @@ impl Run<'_> {
         self.requests.parser_error = error;
     }
 
-    /// Looks a table up: the code of the action to run, if any, and where to
-    /// go on afterwards. Actions that only copy words are done at once.
-    fn apply(&mut self, form: &Form, number: usize) -> (Option<Pc>, Pc) {
-        let program = self.program;
-        let def = &program.parts.tables[number];
-        let ways = &form.tables[number];
-        let table = &mut self.state.tables[number];
+    /// Looks a table up: where to go on (the action's code, or behind it), and where to come back
+    /// to from the action. Actions that only copy words are done at once.
+    fn apply(&mut self, form: &Form, number: usize) -> (Pc, Pc) {
+        let table = &self.state.tables[number];
         let Machine { frame, key, .. } = &mut *self.machine;
         let found = match table.len() {
             0 => None,
-            _ => table.find(def, frame, key),
+            _ => table.find(&self.program.parts.tables[number], frame, key),
         };
         let Some(entry) = found else {
-            if table.has_counter() {
-                table.miss_counter.packets += 1;
-                table.miss_counter.bytes += self.packet.ingress_len;
-            }
-            if table.has_meter() && table.miss_meter.config().is_some() {
-                let bytes = self.packet.ingress_len;
-                let amount = match self.state.direct_meter_bytes[number] {
-                    true => bytes,
-                    false => 1,
-                };
-                let colour = table.miss_meter.colour(amount, bytes, self.now);
-                if let Some((slot, bits)) = def.meter_target {
-                    frame[usize::from(slot)] = colour & ones(bits);
-                }
-            }
-            return match (table.default, def.profile) {
-                (Some(Target::Action(action)), _) => match ways.way(action.0) {
-                    Some(way) => (
-                        start(program, &way.start, frame, &table.default_data),
-                        way.miss,
-                    ),
-                    None => (None, ways.none[MISS]),
-                },
-                (Some(target), Some(_)) => self.apply_profile(form, number, target, MISS),
-                _ => (None, ways.none[MISS]),
-            };
+            return self.missed(form, number);
         };
-        let at = entry as usize;
-        if table.notes_hits() {
-            if let Some(idle) = table.idle.get_mut(at) {
-                idle.last_hit = self.now;
+        let table = match table.notes_hits() {
+            true => {
+                self.note_hit(number, entry as usize);
+                &self.state.tables[number]
             }
-            if let Some(meter) = table.meters.get_mut(at) {
-                let amount = match self.state.direct_meter_bytes[number] {
-                    true => self.packet.ingress_len,
-                    false => 1,
-                };
-                let colour = meter.colour(amount, self.packet.ingress_len, self.now);
-                if let Some((slot, bits)) = def.meter_target {
-                    frame[usize::from(slot)] = colour & ones(bits);
+            false => table,
+        };
+        match table.hit(entry) {
+            (Target::Action(action), data) => match form.tables[number].way(action.0) {
+                Some(way) => {
+                    let frame = &mut self.machine.frame;
+                    go(self.program, &way.start, frame, data, way.hit)
                 }
-            }
-            if let Some(counter) = table.counters.get_mut(at) {
-                counter.packets += 1;
-                counter.bytes += self.packet.ingress_len;
-            }
+                None => behind(form.tables[number].none[HIT]),
+            },
+            (target, _) => self.apply_profile(form, number, target, HIT),
         }
-        if let Some(action) = table.action(entry) {
-            return match ways.way(action.0) {
-                Some(way) => (
-                    start(program, &way.start, frame, table.data(entry)),
-                    way.hit,
-                ),
-                None => (None, ways.none[HIT]),
+    }
+
+    /// The default action of a table.
+    fn missed(&mut self, form: &Form, number: usize) -> (Pc, Pc) {
+        if self.state.tables[number].notes_hits() {
+            self.note_miss(number);
+        }
+        let table = &self.state.tables[number];
+        match table.default {
+            Some(Target::Action(action)) => match form.tables[number].way(action.0) {
+                Some(way) => {
+                    let frame = &mut self.machine.frame;
+                    go(
+                        self.program,
+                        &way.start,
+                        frame,
+                        &table.default_data,
+                        way.miss,
+                    )
+                }
+                None => behind(form.tables[number].none[MISS]),
+            },
+            Some(target) => self.apply_profile(form, number, target, MISS),
+            None => behind(form.tables[number].none[MISS]),
+        }
+    }
+
+    /// Counts a hit, runs the direct meter, restarts the timer.
+    #[inline(never)]
+    fn note_hit(&mut self, number: usize, at: usize) {
+        let table = &mut self.state.tables[number];
+        let bytes = self.packet.ingress_len;
+        if let Some(idle) = table.idle.get_mut(at) {
+            idle.last_hit = self.now;
+        }
+        if let Some(meter) = table.meters.get_mut(at) {
+            let amount = match self.state.direct_meter_bytes[number] {
+                true => bytes,
+                false => 1,
             };
+            let colour = meter.colour(amount, bytes, self.now);
+            if let Some((slot, bits)) = self.program.parts.tables[number].meter_target {
+                self.machine.frame[usize::from(slot)] = colour & ones(bits);
+            }
         }
-        let target = table.target(entry);
-        self.apply_profile(form, number, target, HIT)
+        if let Some(counter) = table.counters.get_mut(at) {
+            counter.packets += 1;
+            counter.bytes += bytes;
+        }
+    }
+
+    /// Counts a miss and runs the default entry's meter.
+    #[inline(never)]
+    fn note_miss(&mut self, number: usize) {
+        let table = &mut self.state.tables[number];
+        let bytes = self.packet.ingress_len;
+        if table.has_counter() {
+            table.miss_counter.packets += 1;
+            table.miss_counter.bytes += bytes;
+        }
+        if table.has_meter() && table.miss_meter.config().is_some() {
+            let amount = match self.state.direct_meter_bytes[number] {
+                true => bytes,
+                false => 1,
+            };
+            let colour = table.miss_meter.colour(amount, bytes, self.now);
+            if let Some((slot, bits)) = self.program.parts.tables[number].meter_target {
+                self.machine.frame[usize::from(slot)] = colour & ones(bits);
+            }
+        }
     }
 
     fn apply_profile(
@@ -406,10 +517,10 @@ impl Run<'_> {
         number: usize,
         target: Target,
         found: usize,
-    ) -> (Option<Pc>, Pc) {
+    ) -> (Pc, Pc) {
         let ways = &form.tables[number];
         let Some(id) = self.program.parts.tables[number].profile else {
-            return (None, ways.none[MISS]);
+            return behind(ways.none[MISS]);
         };
         let profile = &self.state.profiles[id.index()];
         let member = match target {
@@ -439,21 +550,22 @@ impl Run<'_> {
         };
         let member = member.and_then(|m| profile.member(m));
         let Some((member, way)) = member.and_then(|m| Some((m, ways.way(m.action.0)?))) else {
-            return (None, ways.none[found]);
+            return behind(ways.none[found]);
         };
-        let entry = start(
-            self.program,
-            &way.start,
-            &mut self.machine.frame,
-            &member.data,
-        );
-        (entry, if found == HIT { way.hit } else { way.miss })
+        let next = if found == HIT { way.hit } else { way.miss };
+        let frame = &mut self.machine.frame;
+        go(self.program, &way.start, frame, &member.data, next)
     }
 }
 
-/// Gives an action its data. `None`: it is done already.
+/// Where there is nothing to run.
+fn behind(next: Pc) -> (Pc, Pc) {
+    (next, next)
+}
+
+/// Gives an action its data, or does what it does.
 #[inline(always)]
-fn start(program: &Program, start: &Start, frame: &mut Frame, data: &[u64]) -> Option<Pc> {
+fn go(program: &Program, start: &Start, frame: &mut Frame, data: &[u64], next: Pc) -> (Pc, Pc) {
     match start {
         Start::Moves(moves) => {
             for copy in moves {
@@ -462,14 +574,14 @@ fn start(program: &Program, start: &Start, frame: &mut Frame, data: &[u64]) -> O
                     Source::Word(a) => frame[at(a)],
                 };
             }
-            None
+            behind(next)
         }
         Start::Code { entry, words } => {
             let base = usize::from(program.parts.params_base);
             for (i, word) in data.iter().take(usize::from(*words)).enumerate() {
                 frame[base + i] = *word;
             }
-            Some(*entry)
+            (*entry, next)
         }
     }
 }

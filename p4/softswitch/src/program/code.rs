@@ -6,6 +6,8 @@
 //! ones zero-extended, signed ones sign-extended. Wider ones take several,
 //! least significant first.
 
+pub(crate) use super::operands::{HashCall, Indexed, LogCall};
+
 /// Index of a word in the frame.
 pub(crate) type Slot = u16;
 /// Index of an instruction.
@@ -596,33 +598,6 @@ pub(crate) enum Ins {
     UpdateChecksum {
         x: u16,
     },
-}
-
-/// A field at the same place in each element of a header array.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Indexed {
-    pub(crate) base: Slot,
-    /// Words between elements.
-    pub(crate) stride: u16,
-    /// Elements.
-    pub(crate) count: u16,
-    /// Words of the field.
-    pub(crate) limbs: u8,
-}
-
-/// Operands of a hash.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HashCall {
-    pub(crate) calculation: u16,
-    pub(crate) base: Slot,
-    pub(crate) max: Slot,
-}
-
-/// A message for the log and the words to put in.
-#[derive(Clone, Debug)]
-pub(crate) struct LogCall {
-    pub(crate) format: String,
-    pub(crate) args: Vec<(Slot, u8)>,
 }
 
 const _: () = assert!(size_of::<Ins>() == 8);

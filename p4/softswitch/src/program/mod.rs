@@ -4,6 +4,7 @@ mod arith;
 mod ast;
 mod branch;
 pub(crate) mod calc;
+mod choice;
 pub(crate) mod code;
 mod custom;
 mod emit;
@@ -20,6 +21,7 @@ pub(crate) mod place;
 mod primitives;
 mod raw;
 mod shift;
+mod stateful;
 pub(crate) mod tables;
 
 pub use info::*;

@@ -2,6 +2,33 @@
 
 use super::code::{Ins, Pc, Slot};
 
+/// A field at the same place in each element of a header array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Indexed {
+    pub(crate) base: Slot,
+    /// Words between elements.
+    pub(crate) stride: u16,
+    /// Elements.
+    pub(crate) count: u16,
+    /// Words of the field.
+    pub(crate) limbs: u8,
+}
+
+/// Operands of a hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HashCall {
+    pub(crate) calculation: u16,
+    pub(crate) base: Slot,
+    pub(crate) max: Slot,
+}
+
+/// A message for the log and the words to put in.
+#[derive(Clone, Debug)]
+pub(crate) struct LogCall {
+    pub(crate) format: String,
+    pub(crate) args: Vec<(Slot, u8)>,
+}
+
 impl Ins {
     /// Where a jump goes.
     pub(crate) fn target(self) -> Option<Pc> {

@@ -20,7 +20,18 @@ pub(crate) struct Select {
     /// The whole key fits one word.
     pub(crate) is_word: bool,
     pub(crate) cases: Vec<Case>,
+    /// The cases before the first value set, if the key fits one word.
+    pub(crate) words: Vec<WordCase>,
+    pub(crate) has_sets: bool,
     pub(crate) default: Pc,
+}
+
+/// A case of a select whose key fits a word.
+#[derive(Clone, Copy)]
+pub(crate) struct WordCase {
+    pub(crate) value: u64,
+    pub(crate) mask: u64,
+    pub(crate) to: Pc,
 }
 
 /// One field of a select key.
@@ -75,6 +86,20 @@ impl Select {
             case.set_to(goal(case.to()));
         }
         self.default = goal(self.default);
+        self.index();
+    }
+
+    /// Brings `words` up to date with `cases`.
+    fn index(&mut self) {
+        let words = self.cases.iter().map_while(|case| match *case {
+            Case::Word { value, mask, to } => Some(WordCase { value, mask, to }),
+            _ => None,
+        });
+        self.words = words.collect();
+        self.has_sets = self
+            .cases
+            .iter()
+            .any(|case| matches!(case, Case::Set { .. }));
     }
 }
 
@@ -157,6 +182,7 @@ pub(super) fn compile(
                 Some(next) => resolve(next.as_deref())?,
                 None => unmatched,
             };
+            select.index();
             Ok(select)
         })
         .collect::<Result<_, LoadError>>()?;
@@ -387,6 +413,8 @@ fn transition(
             parts,
             is_word,
             cases,
+            words: Vec::new(),
+            has_sets: false,
             default: 0,
         },
         nexts,

@@ -104,20 +104,24 @@ impl Primitives<'_, '_> {
         })
     }
 
-    fn ex(&self, call: &raw::Call, index: usize) -> Result<Ex, LoadError> {
+    pub(super) fn ex(&self, call: &raw::Call, index: usize) -> Result<Ex, LoadError> {
         let param = self.param(call, index)?;
         self.emitter.names.ex(param, &self.emitter.place)
     }
 
     /// The name in a parameter such as `{"type": "counter_array", "value": ..}`.
-    fn name<'c>(&self, call: &'c raw::Call, index: usize) -> Result<&'c Json, LoadError> {
+    pub(super) fn name<'c>(
+        &self,
+        call: &'c raw::Call,
+        index: usize,
+    ) -> Result<&'c Json, LoadError> {
         self.param(call, index)?.get("value").ok_or_else(|| {
             self.emitter
                 .invalid(format!("parameter {index} has no value"))
         })
     }
 
-    fn narrow(&mut self, call: &raw::Call, index: usize) -> Result<Slot, LoadError> {
+    pub(super) fn narrow(&mut self, call: &raw::Call, index: usize) -> Result<Slot, LoadError> {
         let ex = self.ex(call, index)?;
         self.emitter.narrow(&ex)
     }
@@ -159,7 +163,7 @@ impl Primitives<'_, '_> {
         }
     }
 
-    fn plain(&mut self, ins: Ins) -> Result<(), LoadError> {
+    pub(super) fn plain(&mut self, ins: Ins) -> Result<(), LoadError> {
         self.emitter.emit(ins);
         Ok(())
     }
@@ -221,7 +225,7 @@ impl Primitives<'_, '_> {
     }
 
     /// Where a parameter that is assigned to lives, if its place is fixed.
-    fn destination(&self, ex: &Ex) -> Result<Option<Operand>, LoadError> {
+    pub(super) fn destination(&self, ex: &Ex) -> Result<Option<Operand>, LoadError> {
         match ex {
             Ex::Get(HeaderRef::Fixed(header), part) => Ok(Some(self.emitter.field(*header, *part))),
             Ex::Get(..) => Ok(None),
@@ -458,7 +462,7 @@ impl Primitives<'_, '_> {
     /// A one-word result of an extern, put where parameter `index` says. With
     /// `keep`, the word holds the parameter's value before the extern runs, so
     /// that an extern that fails can leave it alone.
-    fn into(
+    pub(super) fn into(
         &mut self,
         call: &raw::Call,
         index: usize,
@@ -499,77 +503,6 @@ impl Primitives<'_, '_> {
                 })
             }
         }
-    }
-
-    fn hash(&mut self, call: &raw::Call) -> Result<(), LoadError> {
-        let base = self.narrow(call, 1)?;
-        let name = self.name(call, 2)?;
-        let calculation = lookup(
-            &self.emitter.names.calculations,
-            "calculation",
-            name,
-            &self.emitter.place,
-        )?;
-        let max = self.narrow(call, 3)?;
-        let x = self.calls.hashes.len() as u16;
-        self.calls.hashes.push(HashCall {
-            calculation,
-            base,
-            max,
-        });
-        self.into(call, 0, (64, false), |d| Ins::Hash { d, x })
-    }
-
-    /// An index beyond the array leaves the destination alone.
-    fn register_read(&mut self, call: &raw::Call) -> Result<(), LoadError> {
-        let to = self.ex(call, 0)?;
-        let name = self.name(call, 1)?;
-        let register = lookup(
-            &self.emitter.names.registers,
-            "register",
-            name,
-            &self.emitter.place,
-        )?;
-        let bits = self.emitter.names.register_widths[usize::from(register)];
-        let index_ex = self.ex(call, 2)?;
-        if let Some(field) = self.destination(&to)?
-            && !field.signed
-            && field.bits >= bits
-            && field.limbs() == super::code::limbs(bits)
-        {
-            let index = self.emitter.narrow(&index_ex)?;
-            return self.plain(Ins::RegisterRead {
-                d: field.slot,
-                register,
-                index,
-            });
-        }
-        let index = Box::new(index_ex);
-        self.assign_to(&to, &Ex::Register { register, index })
-    }
-
-    fn register_write(&mut self, call: &raw::Call) -> Result<(), LoadError> {
-        let name = self.name(call, 0)?;
-        let register = lookup(
-            &self.emitter.names.registers,
-            "register",
-            name,
-            &self.emitter.place,
-        )?;
-        let index = self.narrow(call, 1)?;
-        let value = self.ex(call, 2)?;
-        let bits = self.emitter.names.register_widths[usize::from(register)];
-        let cell = Operand {
-            slot: self.emitter.temp(super::code::limbs(bits))?,
-            bits,
-            signed: false,
-        };
-        self.emitter.assign(cell, &value)?;
-        self.plain(Ins::RegisterWrite {
-            register,
-            index,
-            a: cell.slot,
-        })
     }
 
     fn list(&self, call: &raw::Call, index: usize, kind: ListKind) -> Result<u16, LoadError> {

@@ -195,6 +195,7 @@ impl Queues {
             .queues
             .iter_mut()
             .rev()
+            .filter(|q| !q.packets.is_empty())
             .filter(|q| port_free <= now && q.shaper.free_at() <= now)
             .find_map(|q| Some((q.packets.pop_front()?, q.shaper.free_at())));
         if let Some((packet, queue_free)) = next {

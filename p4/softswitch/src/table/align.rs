@@ -25,6 +25,8 @@ struct Move {
     right: u8,
     /// All bits of the key's word.
     mask: u64,
+    /// It is the first one for its word of the string.
+    first: bool,
 }
 
 impl Align {
@@ -52,6 +54,7 @@ impl Align {
                         left,
                         right,
                         mask,
+                        first: moves.last().is_none_or(|last: &Move| last.to != to),
                     });
                 };
                 match end {
@@ -80,12 +83,13 @@ impl Align {
         key: &'k mut [u64],
     ) -> &'k [u64] {
         let key = &mut key[..self.words];
-        key.fill(0);
         for step in &self.moves {
             let part = &parts[step.from];
             let keep = part.mask & frame[usize::from(part.valid)].wrapping_neg();
             let word = frame[usize::from(part.slot)] & keep;
-            key[step.to] |= word << (step.left & 63) >> (step.right & 63);
+            let word = word << (step.left & 63) >> (step.right & 63);
+            let own = &mut key[step.to];
+            *own = if step.first { word } else { *own | word };
         }
         key
     }

@@ -1,17 +1,19 @@
 //! How a table finds the entry for a key.
 //!
-//! Entries live in a [`Store`]; the indexes hold their numbers only. Exact
-//! tables of few key bits are arrays, the others hash the key. Prefix tables
-//! are a trie of bytes, ternary tables a decision tree.
+//! Entries live in a [`Store`]; the indexes hold their numbers, and keys of
+//! one word. Exact tables of few key bits are arrays, the others hash the key.
+//! Prefix tables are a trie of bytes, ternary tables a decision tree.
 
 use hashbrown::HashTable;
 
-use super::key::EntryKey;
+use super::align::Align;
+use super::key::{self, EntryKey};
 use super::prefix::Prefixes;
 use super::store::Store;
 use super::ternary::Tree;
+use crate::exec::Frame;
 use crate::program::TableInfo;
-use crate::program::tables::{Shape, TableDef};
+use crate::program::tables::{KeyPart, Shape, TableDef};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -41,6 +43,7 @@ const SMALL: u32 = 12;
 pub(crate) enum Index {
     Keyless,
     Small(Small),
+    Word(Keyed),
     Exact(HashTable<u32>),
     Prefix(Prefixes),
     Ternary(Tree),
@@ -50,8 +53,12 @@ impl Index {
     pub(crate) fn new(info: &TableInfo, def: &TableDef) -> Self {
         match def.shape {
             Shape::Keyless => Index::Keyless,
-            Shape::Exact => match Small::new(info) {
-                Some(small) => Index::Small(small),
+            Shape::Exact => match Gather::new(info, def) {
+                Some(gather) if gather.bits <= SMALL => Index::Small(Small::new(gather)),
+                Some(gather) => Index::Word(Keyed {
+                    gather,
+                    entries: HashTable::new(),
+                }),
                 None => Index::Exact(HashTable::new()),
             },
             Shape::Prefix => Index::Prefix(Prefixes::default()),
@@ -59,12 +66,29 @@ impl Index {
         }
     }
 
-    /// The entry that matches the key.
+    /// The entry that a packet matches. `scratch` has room for the key, `align` brings the keys of
+    /// prefix tables into their form.
     #[inline]
-    pub(crate) fn find(&self, store: &Store, key: &[u64]) -> Option<u32> {
+    pub(crate) fn find(
+        &self,
+        store: &Store,
+        def: &TableDef,
+        align: Option<&Align>,
+        frame: &Frame,
+        scratch: &mut [u64],
+    ) -> Option<u32> {
         match self {
-            Index::Keyless => None,
-            Index::Small(small) => small.find(key),
+            Index::Keyless => return None,
+            Index::Small(small) => return small.find(small.gather.packet(frame)),
+            Index::Word(keyed) => return keyed.find(keyed.gather.packet(frame)),
+            _ => {}
+        }
+        let key = match align {
+            Some(align) => align.build(&def.key_parts, frame, scratch),
+            None => key::build(&def.key_parts, frame, scratch),
+        };
+        match self {
+            Index::Keyless | Index::Small(_) | Index::Word(_) => None,
             Index::Exact(table) => {
                 let hash = hash_words(key.iter().copied());
                 table.find(hash, |&e| equal(store.value(e), key)).copied()
@@ -78,7 +102,8 @@ impl Index {
     pub(crate) fn same(&self, store: &Store, key: &EntryKey, priority: i32) -> Option<u32> {
         match self {
             Index::Keyless => None,
-            Index::Small(small) => small.find(&key.value),
+            Index::Small(small) => small.find(small.gather.key(&key.value)),
+            Index::Word(keyed) => keyed.find(keyed.gather.key(&key.value)),
             Index::Exact(table) => {
                 let hash = hash_words(key.value.iter().copied());
                 table.find(hash, |&e| store.value(e) == key.value).copied()
@@ -93,8 +118,14 @@ impl Index {
         match self {
             Index::Keyless => {}
             Index::Small(small) => {
-                let at = small.at(store.value(entry));
+                let at = small.gather.key(store.value(entry)) as usize;
                 small.entries[at] = entry;
+            }
+            Index::Word(keyed) => {
+                let key = keyed.gather.key(store.value(entry));
+                let hash_of = |(key, _): &(u64, u32)| hash_words([*key].into_iter());
+                let hash = hash_words([key].into_iter());
+                keyed.entries.insert_unique(hash, (key, entry), hash_of);
             }
             Index::Exact(table) => {
                 let hash_of = |e: &u32| hash_words(store.value(*e).iter().copied());
@@ -110,8 +141,15 @@ impl Index {
         match self {
             Index::Keyless => {}
             Index::Small(small) => {
-                let at = small.at(store.value(entry));
+                let at = small.gather.key(store.value(entry)) as usize;
                 small.entries[at] = NONE;
+            }
+            Index::Word(keyed) => {
+                let key = keyed.gather.key(store.value(entry));
+                let hash = hash_words([key].into_iter());
+                if let Ok(found) = keyed.entries.find_entry(hash, |(_, e)| *e == entry) {
+                    found.remove();
+                }
             }
             Index::Exact(table) => {
                 let hash = hash_words(store.value(entry).iter().copied());
@@ -125,42 +163,90 @@ impl Index {
     }
 }
 
+/// How the fields of a key become one word, first field highest.
+pub(crate) struct Gather {
+    pieces: Box<[Piece]>,
+    bits: u32,
+}
+
+/// A field of it.
+struct Piece {
+    part: KeyPart,
+    /// Bits below it.
+    shift: u8,
+}
+
+impl Gather {
+    /// `None`: the key is longer than a word.
+    fn new(info: &TableInfo, def: &TableDef) -> Option<Self> {
+        let bits: u32 = info.keys.iter().map(|k| k.width).sum();
+        if bits > u64::BITS {
+            return None;
+        }
+        let mut below = bits;
+        let pieces = info.keys.iter().zip(&def.key_parts).map(|(key, part)| {
+            below -= key.width;
+            Piece {
+                part: *part,
+                shift: below as u8,
+            }
+        });
+        Some(Gather {
+            pieces: pieces.collect(),
+            bits,
+        })
+    }
+
+    /// A packet's key. Fields of headers that are not valid are zero.
+    #[inline(always)]
+    fn packet(&self, frame: &Frame) -> u64 {
+        self.pieces.iter().fold(0, |key, Piece { part, shift }| {
+            let keep = part.mask & frame[usize::from(part.valid)].wrapping_neg();
+            key | (frame[usize::from(part.slot)] & keep) << (shift & 63)
+        })
+    }
+
+    /// An entry's key.
+    fn key(&self, words: &[u64]) -> u64 {
+        let words = self.pieces.iter().zip(words);
+        words.fold(0, |key, (piece, word)| key | word << (piece.shift & 63))
+    }
+}
+
 /// An array with a place for each possible key.
 pub(crate) struct Small {
-    /// Bits below each field in the array's index.
-    shifts: Vec<u32>,
+    gather: Gather,
     entries: Box<[u32]>,
 }
 
 impl Small {
-    fn new(info: &TableInfo) -> Option<Self> {
-        let bits: u32 = info.keys.iter().map(|k| k.width).sum();
-        if bits > SMALL {
-            return None;
+    fn new(gather: Gather) -> Self {
+        Small {
+            entries: vec![NONE; 1 << gather.bits].into(),
+            gather,
         }
-        let mut below = bits;
-        let shifts = info.keys.iter().map(|key| {
-            below -= key.width;
-            below
-        });
-        Some(Small {
-            shifts: shifts.collect(),
-            entries: vec![NONE; 1 << bits].into(),
-        })
     }
 
     #[inline(always)]
-    fn at(&self, key: &[u64]) -> usize {
-        key.iter()
-            .zip(&self.shifts)
-            .fold(0, |at, (word, shift)| at | word << shift) as usize
-    }
-
-    #[inline(always)]
-    fn find(&self, key: &[u64]) -> Option<u32> {
+    fn find(&self, key: u64) -> Option<u32> {
         self.entries
-            .get(self.at(key))
+            .get(key as usize)
             .copied()
             .filter(|&entry| entry != NONE)
+    }
+}
+
+/// A hash table of keys that are one word.
+pub(crate) struct Keyed {
+    gather: Gather,
+    entries: HashTable<(u64, u32)>,
+}
+
+impl Keyed {
+    #[inline(always)]
+    fn find(&self, key: u64) -> Option<u32> {
+        let hash = hash_words([key].into_iter());
+        let found = self.entries.find(hash, |(own, _)| *own == key);
+        found.map(|(_, entry)| *entry)
     }
 }

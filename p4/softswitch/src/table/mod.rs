@@ -2,6 +2,7 @@
 
 mod align;
 mod arena;
+mod columns;
 pub(crate) mod index;
 pub(crate) mod key;
 mod prefix;
@@ -47,12 +48,6 @@ impl Target {
             Target::OneShot(number) => (4, number),
         };
         u64::from(number) << 8 | kind
-    }
-
-    /// [`Self::unpack`] of what most entries have.
-    #[inline(always)]
-    fn unpack_action(word: u64) -> Option<ActionId> {
-        (word as u8 == 1).then_some(ActionId((word >> 8) as u32))
     }
 
     #[inline(always)]
@@ -154,11 +149,8 @@ impl Table {
     /// The entry that a packet hits. `scratch` has room for the key.
     #[inline]
     pub(crate) fn find(&self, def: &TableDef, frame: &Frame, scratch: &mut [u64]) -> Option<u32> {
-        let key = match &self.align {
-            Some(align) => align.build(&def.key_parts, frame, scratch),
-            None => key::build(&def.key_parts, frame, scratch),
-        };
-        self.index.find(&self.store, key)
+        let align = self.align.as_ref();
+        self.index.find(&self.store, def, align, frame, scratch)
     }
 
     #[inline]
@@ -166,9 +158,10 @@ impl Table {
         self.store.target(entry)
     }
 
-    #[inline]
-    pub(crate) fn action(&self, entry: u32) -> Option<ActionId> {
-        self.store.action(entry)
+    /// What an entry does, and the data of its action.
+    #[inline(always)]
+    pub(crate) fn hit(&self, entry: u32) -> (Target, &[u64]) {
+        self.store.hit(entry)
     }
 
     #[inline]

@@ -181,7 +181,9 @@ fn common(a: &[u64], b: &[u64], depth: usize, most: usize) -> usize {
 /// Whether the first `length` bits of two keys are the same.
 fn agree(a: &[u64], b: &[u64], length: usize) -> bool {
     let (whole, rest) = (length / 64, length % 64);
-    a[..whole] == b[..whole] && (rest == 0 || (a[whole] ^ b[whole]) >> (64 - rest) == 0)
+    // Keys are short: a loop beats a call.
+    let mut words = a[..whole].iter().zip(&b[..whole]);
+    words.all(|(a, b)| a == b) && (rest == 0 || (a[whole] ^ b[whole]) >> (64 - rest) == 0)
 }
 
 /// Where a slot is: the root (`None`), or in a node.

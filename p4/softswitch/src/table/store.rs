@@ -2,7 +2,6 @@
 
 use super::Target;
 use super::key::EntryKey;
-use crate::ids::ActionId;
 
 /// Entries of one table. What a lookup touches of an entry is one row: what it
 /// does, its key, its action data.
@@ -67,10 +66,17 @@ impl Store {
         Target::unpack(self.rows[entry as usize * self.stride])
     }
 
-    /// What an entry's target is, if that is an action.
+    /// What an entry does, and the data of its action.
     #[inline(always)]
-    pub(crate) fn action(&self, entry: u32) -> Option<ActionId> {
-        Target::unpack_action(self.rows[entry as usize * self.stride])
+    pub(crate) fn hit(&self, entry: u32) -> (Target, &[u64]) {
+        let start = entry as usize * self.stride;
+        match self.rows.get(start..start + self.stride) {
+            Some([target, rest @ ..]) => {
+                let data = rest.get(self.words..).unwrap_or(&[]);
+                (Target::unpack(*target), data)
+            }
+            _ => (Target::Free, &[]),
+        }
     }
 
     #[inline(always)]

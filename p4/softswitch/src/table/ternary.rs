@@ -13,6 +13,7 @@
 use hashbrown::HashTable;
 
 use super::arena::Arena;
+use super::columns::{Columns, MOST};
 use super::index::{NONE, hash_words};
 use super::key::EntryKey;
 use super::store::Store;
@@ -21,6 +22,8 @@ use crate::program::{MatchKind, TableInfo};
 
 /// Entries of a leaf that is not worth a question.
 const LEAF: usize = 12;
+/// Entries of a table that has become small again.
+const FEW: usize = MOST / 2;
 /// Branches on a path, at most: lookups recurse.
 const DEPTH: usize = 128;
 /// Entries that are asked before a question is chosen.
@@ -129,6 +132,8 @@ pub(crate) struct Tree {
     identities: HashTable<u32>,
     /// Entries when the tree was made.
     made_of: usize,
+    /// In place of the tree while there are more entries than in a leaf, but few.
+    columns: Option<Columns>,
 }
 
 fn identity(store: &Store, entry: u32) -> u64 {
@@ -159,12 +164,20 @@ impl Tree {
             root: NONE,
             identities: HashTable::new(),
             made_of: 0,
+            columns: None,
         }
     }
 
     /// The matching entry of the highest priority.
     #[inline]
     pub(super) fn find(&self, store: &Store, key: &[u64]) -> Option<u32> {
+        if let Some(columns) = &self.columns {
+            let mut found = columns.candidates(key);
+            return match self.ranges.is_empty() {
+                true => found.next(),
+                false => found.find(|&entry| self.in_ranges(store.range(entry), key)),
+            };
+        }
         let mut best = Ranked::NOTHING;
         self.search(store, key, self.root, &mut best);
         (best.entry != NONE).then_some(best.entry)
@@ -289,6 +302,11 @@ impl Tree {
         self.identities
             .insert_unique(hash_of(&entry), entry, hash_of);
         let count = self.identities.len();
+        self.columns = match self.columns.take() {
+            Some(mut columns) => columns.insert(store, entry).then_some(columns),
+            None if count == LEAF + 1 => Columns::new(store, self.identities.iter().copied()),
+            None => None,
+        };
         if count > GROWTH * self.made_of.max(LEAF) {
             return self.make(store);
         }
@@ -435,6 +453,15 @@ impl Tree {
         {
             found.remove();
         }
+        self.columns = match (self.columns.take(), self.identities.len()) {
+            (_, LEAF) => None,
+            (Some(mut columns), _) => {
+                columns.remove(store, entry);
+                Some(columns)
+            }
+            (None, FEW) => Columns::new(store, self.identities.iter().copied()),
+            (None, _) => None,
+        };
         let mut path = Vec::new();
         let mut at = self.root;
         while let Some(Node::Branch { question, kids, .. }) = self.nodes.get(at) {

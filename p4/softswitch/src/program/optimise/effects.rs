@@ -20,9 +20,6 @@ pub(super) enum Access {
 }
 use Access::{Guarded, Maybe, Read, Write};
 
-/// Bits of a varbit field, at most.
-const MOST_VARBITS: u32 = 16_000;
-
 /// Takes an access, the first word and how many they are.
 pub(super) type Note<'n> = dyn FnMut(Access, Slot, usize) + 'n;
 
@@ -173,7 +170,7 @@ fn externs(program: &Program, ins: Ins, note: &mut Note<'_>) -> bool {
         }
         Hash { d, x } => {
             let call = &parts.hashes[at(x)];
-            input(&parts.calculations[at(call.calculation)], note);
+            input(program, &parts.calculations[at(call.calculation)], note);
             note(Read, call.base, 1);
             note(Read, call.max, 1);
             note(Write, d, 1);
@@ -199,7 +196,7 @@ fn externs(program: &Program, ins: Ins, note: &mut Note<'_>) -> bool {
         }
         VerifyChecksum { x } | UpdateChecksum { x } => {
             let checksum = &parts.checksums[at(x)];
-            input(&parts.calculations[at(checksum.calculation)], note);
+            input(program, &parts.calculations[at(checksum.calculation)], note);
             match ins {
                 UpdateChecksum { .. } => note(Write, checksum.slot, 1),
                 _ => note(Read, checksum.slot, 1),
@@ -226,21 +223,22 @@ fn externs(program: &Program, ins: Ins, note: &mut Note<'_>) -> bool {
 fn key(program: &Program, table: u16, note: &mut Note<'_>) {
     let def = &program.parts.tables[at(table)];
     for part in &def.key_parts {
+        let is_always_there = usize::from(part.valid) >= program.parts.constants_base;
         note(Read, part.valid, 1);
-        note(Guarded, part.slot, 1);
+        note(if is_always_there { Read } else { Guarded }, part.slot, 1);
     }
     let selector = def
         .profile
         .and_then(|id| program.parts.selectors[id.index()].as_ref());
     if let Some(selector) = selector {
-        input(selector, note);
+        input(program, selector, note);
     }
     if let Some((slot, _)) = def.meter_target {
         note(Maybe, slot, 1);
     }
 }
 
-fn input(calculation: &Calculation, note: &mut Note<'_>) {
+fn input(program: &Program, calculation: &Calculation, note: &mut Note<'_>) {
     for input in &calculation.input {
         match input {
             Input::Field { slot, bits, valid } => {
@@ -250,7 +248,9 @@ fn input(calculation: &Calculation, note: &mut Note<'_>) {
             Input::Varbit { slot, valid } => {
                 note(Read, *valid, 1);
                 // Its length is in the word before, and says how many words are read.
-                note(Guarded, slot - 1, 1 + limbs(MOST_VARBITS));
+                let fields = program.headers.iter().flat_map(|h| &h.fields);
+                let words = fields.filter(|f| f.slot == *slot).map(|f| f.limbs()).max();
+                note(Guarded, slot - 1, 1 + words.unwrap_or(0));
             }
             Input::Constant { .. } => {}
             Input::Packed { terms, valid, .. } => {

@@ -33,6 +33,8 @@ pub(super) const STAGES: usize = 6;
 /// Code as a graph: instructions at the places where they were compiled, each with where it goes on.
 struct Graph {
     code: Vec<Ins>,
+    /// Instructions that were compiled; copies of them come behind.
+    compiled: usize,
     /// Where an instruction goes on that does not jump.
     fall: Vec<Pc>,
     tables: Vec<Ways>,
@@ -67,6 +69,7 @@ impl Graph {
             });
         Graph {
             code: plain.code.to_vec(),
+            compiled: plain.code.len(),
             fall: (1..=plain.code.len() as Pc).collect(),
             tables: plain.tables.clone(),
             selects: plain.selects.clone(),

@@ -11,6 +11,11 @@ use crate::program::code::{Ins, Pc};
 
 /// Instructions that an edge may lead past at once.
 const STEPS: usize = 64;
+/// Instructions before a jump that may be copied with it.
+const COPIES: usize = 4;
+/// Code may grow by this factor for ways of its own, and to so many instructions.
+const GROWTH: usize = 3;
+const MOST: usize = 40_000;
 
 /// Facts at all places where ways of the code meet, and what follows from them.
 struct Forward<'p> {
@@ -37,7 +42,7 @@ pub(super) fn simplify(program: &Program, graph: &mut Graph) -> bool {
     };
     forward.settle(graph);
     let mut changed = false;
-    for pc in 0..graph.code.len() {
+    for pc in 0..forward.before.len() {
         if let Some(facts) = forward.before[pc].clone() {
             changed |= forward.rewrite(graph, pc as Pc, facts);
         }
@@ -287,7 +292,13 @@ impl Forward<'_> {
     }
 
     /// Where an edge leads in the end.
-    fn resolve(&self, graph: &Graph, to: Pc, facts: &Facts) -> Pc {
+    fn resolve(&self, graph: &mut Graph, to: Pc, facts: &Facts) -> Pc {
+        let pc = self.follow(graph, to, facts);
+        self.split(graph, pc, facts).unwrap_or(pc)
+    }
+
+    /// Where an edge leads past what has no effect.
+    fn follow(&self, graph: &Graph, to: Pc, facts: &Facts) -> Pc {
         let mut pc = to;
         for _ in 0..STEPS {
             let at = pc as usize;
@@ -302,6 +313,69 @@ impl Forward<'_> {
             };
         }
         pc
+    }
+
+    /// A copy of a few instructions at a place where ways meet, for one of the ways, if more is
+    /// known on it than where they meet: so much that the jump at their end, or one right behind
+    /// it, goes another way.
+    fn split(&self, graph: &mut Graph, place: Pc, facts: &Facts) -> Option<Pc> {
+        let at = place as usize;
+        let has_room = graph.code.len() < (GROWTH * graph.compiled).min(MOST);
+        if !has_room || !self.meets.get(at)? {
+            return None;
+        }
+        let (mut facts, mut own) = (facts.clone(), self.before[at].clone()?);
+        let mut pc = place;
+        let mut copies = Vec::new();
+        while !is_conditional(graph.code[pc as usize]) {
+            let ins = graph.code[pc as usize];
+            match ins {
+                // Not backwards, or it might not end.
+                Ins::Jump { to } if to > pc => {
+                    pc = to;
+                    continue;
+                }
+                ins if copies.len() == COPIES || !is_plain(ins) => return None,
+                _ => {}
+            }
+            facts.pass(&self.words, ins);
+            own.pass(&self.words, ins);
+            copies.push(ins);
+            pc = graph.fall[pc as usize];
+        }
+        let jump = graph.code[pc as usize];
+        if own.taken(&self.words, jump).is_some() {
+            return None;
+        }
+        let ways = |facts: &Facts| {
+            let goals = [
+                (jump.target(), true),
+                (Some(graph.fall[pc as usize]), false),
+            ];
+            goals.map(|(to, taken)| {
+                let facts = self.facts_if(jump, facts, taken);
+                to.map(|to| self.follow(graph, to, &facts))
+            })
+        };
+        let [to, fall] = ways(&facts);
+        let decided = facts.taken(&self.words, jump);
+        if decided.is_none() && [to, fall] == ways(&own) {
+            return None;
+        }
+        let (to, fall) = (to?, fall?);
+        copies.push(match decided {
+            Some(taken) => Ins::Jump {
+                to: if taken { to } else { fall },
+            },
+            None => jump.with_target(to)?,
+        });
+        let copy = graph.code.len() as Pc;
+        graph
+            .fall
+            .extend((1..).map(|n| copy + n).take(copies.len() - 1));
+        graph.fall.push(fall);
+        graph.code.extend(copies);
+        Some(copy)
     }
 
     /// Rewrites the code from a place where ways meet up to the next; whether it changed.
@@ -324,6 +398,7 @@ impl Forward<'_> {
             }
             self.pass(ins, &mut facts);
             if falls(graph.code[at]) {
+                // The next instruction is this one's own if nothing else leads to it.
                 graph.fall[at] = self.resolve(graph, before.1, &facts);
             }
             changed |= before != (graph.code[at], graph.fall[at]);
@@ -346,7 +421,7 @@ impl Forward<'_> {
     }
 
     /// An instruction that jumps where it leads to in the end, or is left out.
-    fn shortened(&self, graph: &Graph, ins: Ins, fall: Pc, facts: &Facts) -> Ins {
+    fn shortened(&self, graph: &mut Graph, ins: Ins, fall: Pc, facts: &Facts) -> Ins {
         let ins = match (ins, facts.taken(&self.words, ins)) {
             (Ins::Mov { d, a }, _) if facts.root(a) == facts.root(d) => Ins::Jump { to: fall },
             (_, Some(true)) => Ins::Jump {
@@ -376,8 +451,13 @@ impl Forward<'_> {
             let Some(way) = graph.tables[table].way(action as u32) else {
                 continue;
             };
-            let [hit, miss] = [way.hit, way.miss].map(|to| self.resolve(graph, to, &after));
-            changed |= (hit, miss) != (way.hit, way.miss);
+            let before = (way.hit, way.miss);
+            let hit = self.resolve(graph, before.0, &after);
+            let miss = match before.0 == before.1 {
+                true => hit,
+                false => self.resolve(graph, before.1, &after),
+            };
+            changed |= (hit, miss) != before;
             if let Some(way) = graph.tables[table].way_mut(action) {
                 (way.hit, way.miss) = (hit, miss);
             }
@@ -393,6 +473,11 @@ impl Forward<'_> {
 
 fn is_conditional(ins: Ins) -> bool {
     ins.target().is_some() && falls(ins)
+}
+
+/// Whether an instruction always goes on with the next, in the same stage.
+fn is_plain(ins: Ins) -> bool {
+    falls(ins) && ins.target().is_none() && !may_end(ins) && !matches!(ins, Ins::Call { .. })
 }
 
 /// Whether an instruction may go on with the one after it.
