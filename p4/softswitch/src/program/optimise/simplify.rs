@@ -321,7 +321,7 @@ impl Forward<'_> {
     fn split(&self, graph: &mut Graph, place: Pc, facts: &Facts) -> Option<Pc> {
         let at = place as usize;
         let has_room = graph.code.len() < (GROWTH * graph.compiled).min(MOST);
-        if !has_room || !self.meets.get(at)? {
+        if !has_room || !*self.meets.get(at)? {
             return None;
         }
         let (mut facts, mut own) = (facts.clone(), self.before[at].clone()?);
