@@ -65,8 +65,7 @@ fn of_sizes(
     let Some(fewest) = fewest else { return 0 };
     let joined = joined(groups, hosts, fewest + 1);
     let cut = boundary.map_or(0.0, |b| b.least(sizes));
-    // Sums of floats may come out a little high.
-    joined.max((cut * (1.0 - 1e-9)).floor() as u64)
+    joined.max(cut.max(0.0) as u64)
 }
 
 /// All that exchange something hang together, so `rooms` rooms are joined by at least `rooms - 1` edges,
@@ -91,6 +90,15 @@ struct Kind {
 }
 
 impl Kind {
+    /// More than any sum of its costs in a job of so many hosts.
+    fn most(&self, hosts: usize) -> f64 {
+        let edges = match self.shape {
+            Shape::Pairs => hosts * hosts,
+            Shape::Ring | Shape::Line | Shape::Tree => 2 * hosts,
+        };
+        edges as f64 * self.edge_bytes
+    }
+
     /// Cost of `k` of its `n` hosts in a room; `whole_lines` counts lines and trees with a full edge.
     fn cost(&self, k: usize, n: usize, whole_lines: bool) -> f64 {
         if k == 0 || k >= n {
@@ -166,6 +174,8 @@ pub(super) struct Boundaries {
     /// Lines and trees counted by half edges; and by whole edges, with what is to be taken off the sum.
     halves: Vec<f64>,
     wholes: (Vec<f64>, f64),
+    /// By how much sums may be off.
+    rounding: f64,
 }
 
 impl Boundaries {
@@ -180,13 +190,20 @@ impl Boundaries {
         Some(Self {
             halves: boundary(&axes, &kinds, false)?,
             wholes: (boundary(&axes, &kinds, true)?, lines),
+            rounding: kinds.iter().map(|kind| kind.most(hosts)).sum::<f64>() * f64::EPSILON,
         })
     }
 
-    /// Least sum over rooms of these sizes, all hosts together.
+    /// Least sum over rooms of these sizes, all hosts together, in whole bytes.
     fn least(&self, sizes: &[usize]) -> f64 {
         let of = |cost: &[f64]| share_out(cost, sizes).map_or(0.0, |(sum, _)| sum);
-        of(&self.halves).max(of(&self.wholes.0) - self.wholes.1)
+        let sum = of(&self.halves).max(of(&self.wholes.0) - self.wholes.1);
+        // All are halves of whole numbers, which floats add up exactly unless they are too large.
+        if self.rounding < 0.25 {
+            sum.ceil()
+        } else {
+            (sum - self.rounding).floor()
+        }
     }
 
     /// How many hosts to take from rooms of these sizes for the least sums, by halves and by wholes.
