@@ -270,7 +270,11 @@ pub(crate) fn a_silent_neighbour_is_left(switch: &mut Switch) {
         if counts != whole {
             // That may have been between two of them.
             assert_eq!(sent(switch, &flows), [0, flows.len()], "port 2 is left");
-            assert!(silent + interval > detection, "after {silent:?} already");
+            // The last hello came a beat before the first that was left out, and beats of a busy machine are long.
+            assert!(
+                silent + 3 * interval > detection,
+                "after {silent:?} already"
+            );
             break;
         }
         assert!(silent < 2 * detection, "after {silent:?} it is still used");
