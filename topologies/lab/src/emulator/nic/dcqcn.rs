@@ -1,9 +1,15 @@
 //! DCQCN, the sender's side (reaction point): a rate that halves towards what the marks ask for
 //! and climbs back by timer.
 //!
-//! The law is that of adapters with timer-driven increase (no byte counter), as the
-//! public simulators of HPCC and SimAI have it. All its timers are evaluated when somebody asks:
-//! the state at `now` is a function of the CNPs before it, so no events are needed.
+//! The law is that of Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015), as
+//! adapters carry it out: increases come by timer (the paper's byte counter, at 10 MB, adds next to nothing to
+//! them), and a decrease lowers the target rate only if the timer has raised the rate since the decrease before
+//! (`CLAMP_TGT_RATE` off, `CLAMP_TGT_RATE_AFTER_TIME_INC` on, as they are delivered). Without that rule the CNPs
+//! of one burst, which go on until its queue has drained, take the target down with the rate, and senders need
+//! milliseconds to find the capacity again that was theirs all along.
+//!
+//! All its timers are evaluated when somebody asks: the state at `now` is a function of the CNPs before it, so
+//! no events are needed.
 
 /// DCQCN parameters of a sender and, for the CNP interval, of a receiver.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,34 +35,24 @@ pub struct DcqcnConfig {
 }
 
 impl DcqcnConfig {
-    /// The `dcqcn` parameter set of the HPCC simulations for a port of `speed_bps`: 4 µs between decreases,
-    /// 300 µs between increases, gain 1/256, increases of 5 and 50 Mb/s per 25 Gb/s of speed.
+    /// Parameters for a port of `speed_bps`: CNPs and decreases 50 µs apart, increases every 55 µs, five steps of
+    /// fast recovery and gain 1/256, as in the paper; its additive increase of 40 Mb/s at 40 Gb/s and the tenfold
+    /// hyper increase in proportion to the speed.
+    ///
+    /// Alpha is updated every 10 µs. The paper's 55 µs keep it near 1 for milliseconds, so that every decrease
+    /// halves; adapters' 1 µs let it fade to nothing between two CNPs, so that queues of many senders stay full.
     #[must_use]
-    pub fn hpcc(speed_bps: u64) -> Self {
-        Self {
-            cnp_interval_ns: 4_000,
-            alpha_interval_ns: 1_000,
-            decrease_interval_ns: 4_000,
-            increase_interval_ns: 300_000,
-            gain: 1.0 / 256.0,
-            fast_recovery_steps: 1,
-            additive_bps: speed_bps / 5_000,
-            hyper_bps: speed_bps / 500,
-            minimum_bps: speed_bps / 1_000,
-        }
-    }
-
-    /// The `dcqcn_paper` set of the HPCC simulations: 50 µs between decreases and alpha updates, 55 µs between
-    /// increases.
-    #[must_use]
-    pub fn paper(speed_bps: u64) -> Self {
+    pub fn new(speed_bps: u64) -> Self {
         Self {
             cnp_interval_ns: 50_000,
-            alpha_interval_ns: 50_000,
+            alpha_interval_ns: 10_000,
             decrease_interval_ns: 50_000,
             increase_interval_ns: 55_000,
+            gain: 1.0 / 256.0,
             fast_recovery_steps: 5,
-            ..Self::hpcc(speed_bps)
+            additive_bps: speed_bps / 1_000,
+            hyper_bps: speed_bps / 100,
+            minimum_bps: speed_bps / 1_000,
         }
     }
 }
@@ -75,6 +71,7 @@ pub struct RateController {
     next_alpha: u64,
     next_decrease: u64,
     next_increase: u64,
+    /// Increases since the last decrease.
     increases: u32,
 }
 
@@ -164,7 +161,9 @@ impl RateController {
     }
 
     fn decrease(&mut self, config: &DcqcnConfig, at: u64) {
-        self.target = self.rate;
+        if self.increases > 0 {
+            self.target = self.rate;
+        }
         self.rate = (self.rate * (1.0 - self.alpha / 2.0)).max(config.minimum_bps as f64);
         self.cnp_since_decrease = false;
         self.increases = 0;
@@ -211,41 +210,56 @@ mod tests {
 
     #[test]
     fn first_cnp_halves_and_alpha_fades() {
-        let config = DcqcnConfig::hpcc(LINE);
+        let config = DcqcnConfig::new(LINE);
         let mut rate = RateController::new(LINE);
         assert_eq!(rate.rate_bps(&config, 1_000_000), LINE);
         rate.on_cnp(&config, 1_000_000);
         assert_eq!(rate.rate_bps(&config, 1_000_000), LINE / 2);
-        // 500 alpha updates of 1 - 1/256, one of which saw the CNP: alpha is about 0.14.
-        rate.on_cnp(&config, 1_000_000 + 250_000);
-        let after = rate.rate_bps(&config, 1_000_000 + 250_000) as f64;
-        let alpha = 2.0 * (1.0 - after / (LINE / 2) as f64);
-        assert!((alpha - 0.3775).abs() < 0.01, "alpha {alpha}");
+        // 100 alpha updates of 1 - 1/256, one of which saw the CNP: alpha is about 0.68.
+        let before = rate.rate_bps(&config, 2_000_000 - 1);
+        rate.on_cnp(&config, 2_000_000);
+        let after = rate.rate_bps(&config, 2_000_000);
+        let alpha = 2.0 * (1.0 - after as f64 / before as f64);
+        assert!((alpha - 0.679).abs() < 0.01, "alpha {alpha}");
     }
 
     #[test]
     fn decreases_are_spaced_and_a_waiting_cnp_acts_later() {
-        let config = DcqcnConfig::hpcc(LINE);
+        let config = DcqcnConfig::new(LINE);
         let mut rate = RateController::new(LINE);
-        rate.on_cnp(&config, 0);
-        rate.on_cnp(&config, 1_000);
-        rate.on_cnp(&config, 2_000);
-        assert_eq!(rate.rate_bps(&config, 3_999), LINE / 2);
-        let later = rate.rate_bps(&config, 4_000);
+        [0, 10_000, 20_000].map(|now| rate.on_cnp(&config, now));
+        assert_eq!(rate.rate_bps(&config, 49_999), LINE / 2);
+        let later = rate.rate_bps(&config, 50_000);
         assert!(
             later < LINE * 26 / 100 && later > LINE * 24 / 100,
             "{later}"
         );
         assert_eq!(
-            rate.rate_bps(&config, 8_000),
+            rate.rate_bps(&config, 100_000),
             later,
             "three CNPs, two intervals"
         );
     }
 
     #[test]
+    fn one_burst_of_cnps_leaves_the_target_where_it_was() {
+        let config = DcqcnConfig::new(LINE);
+        let mut rate = RateController::new(LINE);
+        [0, 50_000, 100_000].map(|now| rate.on_cnp(&config, now));
+        let low = rate.rate_bps(&config, 100_000);
+        // Half the way back to line rate.
+        let expected = (low + LINE) / 2;
+        assert!(rate.rate_bps(&config, 155_000).abs_diff(expected) < 10);
+        // A CNP after an increase lowers the target to what the rate had become.
+        rate.on_cnp(&config, 156_000);
+        let low = rate.rate_bps(&config, 156_000);
+        let back = rate.rate_bps(&config, 156_000 + 55_000);
+        assert!(back.abs_diff((low + expected) / 2) < 10, "{back}");
+    }
+
+    #[test]
     fn recovers_to_line_rate() {
-        let config = DcqcnConfig::paper(LINE);
+        let config = DcqcnConfig::new(LINE);
         let mut rate = RateController::new(LINE);
         rate.on_cnp(&config, 0);
         // Fast recovery goes half the way each time: 300, 350, 375...
@@ -256,7 +270,7 @@ mod tests {
 
     #[test]
     fn asking_more_often_changes_nothing() {
-        let config = DcqcnConfig::paper(LINE);
+        let config = DcqcnConfig::new(LINE);
         let (mut often, mut seldom) = (RateController::new(LINE), RateController::new(LINE));
         for now in (0..2_000_000).step_by(500) {
             if now % 70_000 == 0 && now < 1_000_000 {
@@ -274,9 +288,9 @@ mod tests {
 
     #[test]
     fn never_below_the_minimum() {
-        let config = DcqcnConfig::hpcc(LINE);
+        let config = DcqcnConfig::new(LINE);
         let mut rate = RateController::new(LINE);
-        (0..200).for_each(|n| rate.on_cnp(&config, n * 4_000));
-        assert_eq!(rate.rate_bps(&config, 800_000), config.minimum_bps);
+        (0..200).for_each(|n| rate.on_cnp(&config, n * 50_000));
+        assert_eq!(rate.rate_bps(&config, 199 * 50_000), config.minimum_bps);
     }
 }

@@ -8,80 +8,31 @@
 //! Acknowledgements and congestion notifications go before data, queue pairs take turns, and each
 //! holds to the lower of its DCQCN rate and the rate set for it.
 
+mod config;
 pub mod dcqcn;
 mod receiver;
 mod sender;
+mod stats;
+
+pub use config::{NicConfig, QueuePairConfig};
+pub use stats::NicStats;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 
 use super::roce::icrc::ZeroRun;
 use super::roce::{
-    self, Bth, DSCP_CNP, DSCP_DATA, ECT0, Extension, NOT_ECT, Opcode, ParseError, Parsed, Path,
+    self, Bth, DSCP_CNP, DSCP_DATA, ECT0, Extension, NOT_ECT, Opcode, ParseError, Parsed,
     SYNDROME_ACK, SYNDROME_NAK_SEQUENCE, Template,
 };
-use dcqcn::{DcqcnConfig, RateController};
+use dcqcn::RateController;
 use receiver::Receiver;
 use sender::Sender;
 
 /// Bytes a frame takes on the wire besides itself: preamble 8, FCS 4, gap 12.
 pub const WIRE_OVERHEAD: u64 = 24;
-
-/// How a NIC behaves.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NicConfig {
-    /// Largest payload of a packet, bytes.
-    pub payload: u32,
-    /// Unacknowledged packets that one queue pair may have on the way.
-    pub window: u32,
-    /// An acknowledgement is asked for with every n-th packet, and with the last of a message.
-    pub ack_every: u32,
-    /// Unacknowledged packets count as lost after this time without progress, ns. Doubles with each
-    /// time-out in a row, up to 2^[`Self::backoff_limit`] times.
-    pub retransmit_ns: u64,
-    /// How often the retransmission time doubles at most.
-    pub backoff_limit: u32,
-    /// Packets ahead of the next one that a receiver keeps; 0 is strict go-back-N.
-    pub reorder_window: u32,
-    /// Congestion control; `None` sends at line rate or at the rate set.
-    pub dcqcn: Option<DcqcnConfig>,
-}
-
-impl Default for NicConfig {
-    /// 4096-byte payload, a window of 1 MiB, an acknowledgement for 16 packets, 4.096 µs x 2^7 until
-    /// retransmission (local ACK timeout 7), strict order, no congestion control.
-    fn default() -> Self {
-        Self {
-            payload: 4096,
-            window: 256,
-            ack_every: 16,
-            retransmit_ns: 4_096 << 7,
-            backoff_limit: 3,
-            reorder_window: 0,
-            dcqcn: None,
-        }
-    }
-}
-
-/// One end of a connection.
-#[derive(Clone, Debug)]
-pub struct QueuePairConfig {
-    /// This end's number, 24 bits; unique in the NIC.
-    pub local_qp: u32,
-    /// The other end's number.
-    pub remote_qp: u32,
-    /// Addresses from here to there.
-    pub path: Path,
-    /// The NIC port that is used while it is up.
-    pub home_port: u8,
-    /// First PSN in both directions, 24 bits.
-    pub start_psn: u32,
-    /// A rate not to exceed, bits/s of the frames with [`WIRE_OVERHEAD`].
-    pub rate_bps: Option<u64>,
-}
 
 /// Position of a queue pair in its NIC.
 pub type QueuePairIndex = u32;
@@ -106,79 +57,6 @@ pub enum Poll {
     Wait(u64),
     /// Nothing unless something happens.
     Idle,
-}
-
-/// Counts of one NIC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct NicStats {
-    /// Data packets sent, retransmissions included.
-    pub data_packets: u64,
-    /// Payload bytes sent, retransmissions included.
-    pub data_bytes: u64,
-    /// Data packets sent again.
-    pub retransmitted: u64,
-    /// Times a retransmission timer ran out.
-    pub timeouts: u64,
-    /// Acknowledgements sent.
-    pub acks: u64,
-    /// Negative acknowledgements sent.
-    pub naks: u64,
-    /// CNPs sent.
-    pub cnps_sent: u64,
-    /// CNPs received.
-    pub cnps_received: u64,
-    /// Data packets received, in order or not.
-    pub received_packets: u64,
-    /// Payload bytes received for the first time or again.
-    pub received_bytes: u64,
-    /// Data packets that came before their turn.
-    pub out_of_order: u64,
-    /// Data packets that had been there before.
-    pub duplicates: u64,
-    /// Data packets that arrived marked CE.
-    pub ecn_marks: u64,
-    /// Frames that were damaged or for an unknown queue pair.
-    pub errors: u64,
-    /// Frames that are not RoCEv2.
-    pub foreign: u64,
-}
-
-impl std::ops::AddAssign for NicStats {
-    fn add_assign(&mut self, other: Self) {
-        // Destructured, so that a count added to the struct can't be forgotten here.
-        let Self {
-            data_packets,
-            data_bytes,
-            retransmitted,
-            timeouts,
-            acks,
-            naks,
-            cnps_sent,
-            cnps_received,
-            received_packets,
-            received_bytes,
-            out_of_order,
-            duplicates,
-            ecn_marks,
-            errors,
-            foreign,
-        } = other;
-        self.data_packets += data_packets;
-        self.data_bytes += data_bytes;
-        self.retransmitted += retransmitted;
-        self.timeouts += timeouts;
-        self.acks += acks;
-        self.naks += naks;
-        self.cnps_sent += cnps_sent;
-        self.cnps_received += cnps_received;
-        self.received_packets += received_packets;
-        self.received_bytes += received_bytes;
-        self.out_of_order += out_of_order;
-        self.duplicates += duplicates;
-        self.ecn_marks += ecn_marks;
-        self.errors += errors;
-        self.foreign += foreign;
-    }
 }
 
 /// A frame that answers another; built when the port sends it.

@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
+use super::dcqcn::DcqcnConfig;
 use super::*;
+use crate::emulator::roce::Path;
 
 const SPEED: u64 = 400_000_000_000;
 
@@ -162,7 +164,11 @@ fn damage_is_loss() {
 #[test]
 fn marks_bring_cnps_and_cnps_lower_the_rate() {
     let config = NicConfig {
-        dcqcn: Some(DcqcnConfig::hpcc(SPEED)),
+        // No increase before the test has looked.
+        dcqcn: Some(DcqcnConfig {
+            increase_interval_ns: 100_000_000,
+            ..DcqcnConfig::new(SPEED)
+        }),
         ..NicConfig::default()
     };
     let (mut a, mut b) = pair(&config);

@@ -3,7 +3,7 @@
 use controller::intent::{Ars, Mode};
 
 use super::bed::{Bed, SPEED, Senders, WIDTH, WIRE_BYTES, out_of_order_ppm, topology};
-use super::{Case, Row, Setup, Traffic, name};
+use super::{Case, Row, Setup, Traffic, Wanted, name};
 use crate::failure::Failure;
 use crate::output::Progress;
 
@@ -32,14 +32,19 @@ fn missing(bed: &Bed) -> Failure {
 
 /// A link is cut: first the one from the sending leaf up, which its hellos find, then the one from the spine
 /// down, which only probes can.
-pub(super) async fn cut(seed: u64, dcqcn: bool, progress: &Progress) -> Result<Vec<Row>, Failure> {
+pub(super) async fn cut(
+    seed: u64,
+    dcqcn: bool,
+    wanted: &Wanted,
+    progress: &Progress,
+) -> Result<Vec<Row>, Failure> {
     let senders = Senders {
         per_nic: FLOWS,
         dcqcn,
     };
     let mut rows = Vec::new();
     for (leaf, what) in [(0, "leaf to spine"), (1, "spine to far leaf")] {
-        for setup in setups() {
+        for setup in wanted.setups(setups()) {
             progress.tick(format!("cut {what}, {}", name(&setup)));
             let mut bed = Bed::new(topology(Some(WIDTH))?, &setup, senders, seed).await?;
             let schedule = bed.schedule(Traffic::Elephants, FLOWS, 1 << 30);
@@ -98,7 +103,12 @@ fn in_flight(time_ns: u64) -> u64 {
 }
 
 /// A link loses packets on the way up.
-pub(super) async fn gray(seed: u64, dcqcn: bool, progress: &Progress) -> Result<Vec<Row>, Failure> {
+pub(super) async fn gray(
+    seed: u64,
+    dcqcn: bool,
+    wanted: &Wanted,
+    progress: &Progress,
+) -> Result<Vec<Row>, Failure> {
     let senders = Senders {
         per_nic: FLOWS,
         dcqcn,
@@ -113,7 +123,7 @@ pub(super) async fn gray(seed: u64, dcqcn: bool, progress: &Progress) -> Result<
         });
         setups.push(Some(ars));
     }
-    for setup in setups {
+    for setup in wanted.setups(setups) {
         let traffic = match setup.map(|ars| ars.mode) {
             Some(Mode::FlowletQuality) => Traffic::Messages,
             _ => Traffic::Elephants,

@@ -6,7 +6,7 @@ use super::bed::{
     Bed, NIC_BYTES, NIC_MESSAGE_BYTES, SPEED, Senders, WIDTH, WIRE_BYTES, halved,
     lost as lost_packets, out_of_order_ppm, topology,
 };
-use super::{Case, Row, Setup, Traffic, all_setups, name};
+use super::{Case, Row, Setup, Traffic, Wanted, all_setups, name};
 use crate::failure::Failure;
 use crate::output::Progress;
 
@@ -64,12 +64,13 @@ async fn compare(
 pub(super) async fn symmetric(
     seeds: &[u64],
     dcqcn: bool,
+    wanted: &Wanted,
     progress: &Progress,
 ) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    for traffic in [Traffic::Elephants, Traffic::Messages] {
-        for flows_per_uplink in [1, 4, 16] {
-            for setup in all_setups() {
+    for traffic in wanted.traffic() {
+        for flows_per_uplink in wanted.flows() {
+            for setup in wanted.setups(all_setups()) {
                 progress.tick(format!(
                     "{traffic:?}, {flows_per_uplink} flows, {}",
                     name(&setup)
@@ -103,11 +104,12 @@ pub(super) async fn symmetric(
 pub(super) async fn asymmetric(
     seeds: &[u64],
     dcqcn: bool,
+    wanted: &Wanted,
     progress: &Progress,
 ) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    for flows_per_uplink in [1, 4, 16] {
-        for setup in all_setups() {
+    for flows_per_uplink in wanted.flows() {
+        for setup in wanted.setups(all_setups()) {
             progress.tick(format!(
                 "asymmetric, {flows_per_uplink} flows, {}",
                 name(&setup)
@@ -156,16 +158,15 @@ pub(super) async fn asymmetric(
 pub(super) async fn reordering(
     seed: u64,
     dcqcn: bool,
+    wanted: &Wanted,
     progress: &Progress,
 ) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    for mode in [Mode::FlowletRandom, Mode::FlowletQuality] {
+    let modes = [Mode::FlowletRandom, Mode::FlowletQuality].map(|mode| Some(Ars::new(mode)));
+    for ars in wanted.setups(modes.to_vec()).flatten() {
         for idle_us in [0, 1, 2, 5, 10, 20, 50] {
-            progress.tick(format!("{}, idle time {idle_us} us", mode.name()));
-            let setup = Some(Ars {
-                idle_us,
-                ..Ars::new(mode)
-            });
+            progress.tick(format!("{}, idle time {idle_us} us", ars.mode.name()));
+            let setup = Some(Ars { idle_us, ..ars });
             let senders = Senders { per_nic: 16, dcqcn };
             let load = (Traffic::Messages, senders);
             let done = until_done(Some(WIDTH), &setup, load, seed).await?;

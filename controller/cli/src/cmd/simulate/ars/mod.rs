@@ -9,6 +9,7 @@ mod bed;
 mod failures;
 mod load;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use controller::intent::{Ars, Mode};
 use serde::Serialize;
@@ -23,6 +24,7 @@ use crate::output::{self, Progress};
 Examples:
   meridian simulate ars
   meridian simulate ars --case symmetric --seed 7
+  meridian simulate ars --case symmetric --mode flowlet-quality --flows 16 --traffic messages
   meridian simulate ars --case gray --format json | jq .rows")]
 pub(crate) struct ArsArgs {
     /// What to run; all cases, one after another, if not given.
@@ -34,6 +36,15 @@ pub(crate) struct ArsArgs {
     /// Draws of flows that throughputs are means of, with seeds from `seed` on.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) draws: u32,
+    /// Only these modes, of those that the case compares; `ecmp` is groups without adaptive routing.
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(mode_names()))]
+    pub(crate) mode: Vec<String>,
+    /// Only these numbers of flows per uplink, where the case has several.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64), default_values_t = [1, 4, 16])]
+    pub(crate) flows: Vec<u32>,
+    /// Only this traffic, where the case has both.
+    #[arg(long, value_enum)]
+    pub(crate) traffic: Option<Traffic>,
     /// Let senders heed ECN marks (DCQCN). Without, flows have a window and no other limit.
     #[arg(long)]
     pub(crate) dcqcn: bool,
@@ -59,7 +70,7 @@ pub(crate) enum Case {
 }
 
 /// Traffic of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Traffic {
     /// Flows that send without pause.
@@ -107,8 +118,59 @@ struct Report {
 /// How groups behave in an experiment: `None` is ECMP as it is without adaptive routing.
 pub(crate) type Setup = Option<Ars>;
 
+/// Groups without adaptive routing.
+const ECMP: &str = "ecmp";
+
 pub(crate) fn name(setup: &Setup) -> &'static str {
-    setup.map_or("ecmp", |ars| ars.mode.name())
+    setup.map_or(ECMP, |ars| ars.mode.name())
+}
+
+fn mode_names() -> Vec<&'static str> {
+    std::iter::once(ECMP)
+        .chain(Mode::ALL.map(Mode::name))
+        .collect()
+}
+
+/// Which of an experiment's runs are wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    modes: Vec<String>,
+    flows: Vec<u32>,
+    traffic: Option<Traffic>,
+}
+
+impl Wanted {
+    fn new(args: &ArsArgs) -> Self {
+        Self {
+            modes: args.mode.clone(),
+            flows: args.flows.clone(),
+            traffic: args.traffic,
+        }
+    }
+
+    /// Those of `setups` whose mode is wanted.
+    pub(crate) fn setups(&self, setups: Vec<Setup>) -> impl Iterator<Item = Setup> {
+        let wanted =
+            |setup: &Setup| self.modes.is_empty() || self.modes.iter().any(|m| m == name(setup));
+        setups
+            .into_iter()
+            .filter(wanted)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// Numbers of flows per uplink.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = u32> {
+        self.flows.iter().copied()
+    }
+
+    /// Kinds of traffic.
+    pub(crate) fn traffic(&self) -> impl Iterator<Item = Traffic> {
+        let only = self.traffic;
+        let all = [Traffic::Elephants, Traffic::Messages];
+        all.into_iter()
+            .filter(move |t| only.is_none_or(|only| only == *t))
+    }
 }
 
 /// Runs the command.
@@ -142,12 +204,13 @@ pub(crate) fn run(args: &ArsArgs) -> Result<(), Failure> {
 async fn run_case(case: Case, args: &ArsArgs, progress: &Progress) -> Result<Vec<Row>, Failure> {
     let (seed, dcqcn) = (args.seed, args.dcqcn);
     let seeds: Vec<u64> = (seed..).take(args.draws as usize).collect();
+    let wanted = Wanted::new(args);
     match case {
-        Case::Symmetric => load::symmetric(&seeds, dcqcn, progress).await,
-        Case::Asymmetric => load::asymmetric(&seeds, dcqcn, progress).await,
-        Case::Reordering => load::reordering(seed, dcqcn, progress).await,
-        Case::Cut => failures::cut(seed, dcqcn, progress).await,
-        Case::Gray => failures::gray(seed, dcqcn, progress).await,
+        Case::Symmetric => load::symmetric(&seeds, dcqcn, &wanted, progress).await,
+        Case::Asymmetric => load::asymmetric(&seeds, dcqcn, &wanted, progress).await,
+        Case::Reordering => load::reordering(seed, dcqcn, &wanted, progress).await,
+        Case::Cut => failures::cut(seed, dcqcn, &wanted, progress).await,
+        Case::Gray => failures::gray(seed, dcqcn, &wanted, progress).await,
     }
 }
 

@@ -8,6 +8,9 @@ async fn rows(case: Case) -> Vec<Row> {
         case: Some(case),
         seed: 1,
         draws: 2,
+        mode: Vec::new(),
+        flows: vec![1, 4, 16],
+        traffic: None,
         dcqcn: false,
         format: Format::Json,
     };
