@@ -29,6 +29,23 @@ pub struct Stream {
     pub uses: Vec<Use>,
 }
 
+/// What a stream gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Its rate, bits/s.
+    pub bps: f64,
+    /// The full link that holds it there.
+    pub link: Option<u32>,
+}
+
+impl Share {
+    /// Of a stream that nothing holds.
+    pub(super) const FREE: Self = Self {
+        bps: f64::MAX,
+        link: None,
+    };
+}
+
 /// Scratch space for one fabric, so that filling a part of it costs what that part does.
 #[derive(Clone, Debug)]
 pub struct Filler {
@@ -62,7 +79,13 @@ impl Filler {
     /// The rates in bits/s of `streams` alone on the fabric. A stream that uses no link is as fast as can
     /// be written.
     pub fn fill(&mut self, streams: &[&Stream]) -> Vec<f64> {
-        let mut rates = vec![f64::MAX; streams.len()];
+        let shares = self.shares(streams);
+        shares.into_iter().map(|share| share.bps).collect()
+    }
+
+    /// The rates of `streams` alone on the fabric, and what holds each.
+    pub fn shares(&mut self, streams: &[&Stream]) -> Vec<Share> {
+        let mut shares = vec![Share::FREE; streams.len()];
         for (index, stream) in (0..).zip(streams) {
             for used in &stream.uses {
                 let link = used.link as usize;
@@ -93,7 +116,10 @@ impl Filler {
                 if std::mem::replace(&mut stopped[index as usize], true) {
                     continue;
                 }
-                rates[index as usize] = now.0;
+                shares[index as usize] = Share {
+                    bps: now.0,
+                    link: Some(link),
+                };
                 for used in &streams[index as usize].uses {
                     let at = used.link as usize;
                     let weight = f64::from(used.weight);
@@ -106,7 +132,18 @@ impl Filler {
         for link in self.touched.drain(..) {
             self.on[link as usize].clear();
         }
-        rates
+        shares
+    }
+
+    /// Bits/s of a directed link.
+    #[must_use]
+    pub fn capacity(&self, link: u32) -> f64 {
+        self.capacity[link as usize]
+    }
+
+    /// Gives a directed link another rate, bits/s.
+    pub fn set_capacity(&mut self, link: u32, bps: f64) {
+        self.capacity[link as usize] = bps;
     }
 
     fn level(&self, link: u32) -> At<u32> {

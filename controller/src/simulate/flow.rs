@@ -5,8 +5,9 @@
 //! at an event only the streams that share a link with those that came or went, directly or through others,
 //! get new rates. Time is in ns.
 
-use super::fill::{Filler, Stream};
+use super::fill::{Filler, Share, Stream, Use};
 use super::order::At;
+use super::transport::{Climb, Transport};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -48,10 +49,36 @@ impl Outcome {
     }
 }
 
-/// Simulates `runs` on links of these rates (bits/s by directed link); one outcome per run. `progress` is
-/// told after each iteration of any job how many of all have ended.
-pub fn simulate(capacity_bps: &[u64], runs: &[Run], mut progress: impl FnMut(u64)) -> Vec<Outcome> {
-    let mut world = World::new(capacity_bps, runs);
+/// Simulates `runs` on links of these rates (bits/s by directed link), shared max-min fair; one outcome per run.
+/// `progress` is told after each iteration of any job how many of all have ended.
+pub fn simulate(capacity_bps: &[u64], runs: &[Run], progress: impl FnMut(u64)) -> Vec<Outcome> {
+    let fabric = Fabric {
+        capacity_bps,
+        from_nics: &[],
+        transport: Transport::default(),
+    };
+    simulate_on(&fabric, runs, progress)
+}
+
+/// Links, and the senders on them.
+#[derive(Clone, Copy, Debug)]
+pub struct Fabric<'a> {
+    /// Bits/s by directed link.
+    pub capacity_bps: &'a [u64],
+    /// By directed link, whether a NIC sends on it: nothing marks packets that wait there. Missing ones are
+    /// switches'.
+    pub from_nics: &'a [bool],
+    /// How senders behave.
+    pub transport: Transport,
+}
+
+/// As [`simulate`], for senders that behave as `fabric` says.
+pub fn simulate_on(
+    fabric: &Fabric<'_>,
+    runs: &[Run],
+    mut progress: impl FnMut(u64),
+) -> Vec<Outcome> {
+    let mut world = World::new(fabric, runs);
     let mut outcomes: Vec<Outcome> = runs
         .iter()
         .map(|run| Outcome {
@@ -123,6 +150,8 @@ enum Event {
     Job(u32),
     /// The stream ends, unless its version has changed since.
     Stream(u32, u32),
+    /// The stream's sender raises its rate, unless its hold has changed since.
+    Raise(u32, u32),
 }
 
 /// What a job is doing.
@@ -145,8 +174,9 @@ struct JobState {
     streams: std::ops::Range<u32>,
 }
 
-struct StreamState<'a> {
-    stream: &'a Stream,
+struct StreamState {
+    /// With a link of its own at the end, which is its sender's rate, where rates climb.
+    stream: Stream,
     job: u32,
     /// Bytes left, as of `since`.
     left: f64,
@@ -154,15 +184,23 @@ struct StreamState<'a> {
     rate: f64,
     version: u32,
     active: bool,
+    climb: Climb,
+    /// Counts holds.
+    hold: u32,
+    raising: bool,
 }
 
 struct World<'a> {
     runs: &'a [Run],
+    transport: Transport,
+    from_nics: &'a [bool],
+    /// Where the streams' own links begin.
+    own_links: u32,
     filler: Filler,
     now: f64,
     events: BinaryHeap<Reverse<At<Event>>>,
     jobs: Vec<JobState>,
-    streams: Vec<StreamState<'a>>,
+    streams: Vec<StreamState>,
     /// Active streams by directed link.
     on: Vec<Vec<u32>>,
     /// Links whose streams came or went since rates were last computed.
@@ -176,21 +214,22 @@ struct World<'a> {
 const NOTHING: f64 = 1e-3;
 
 impl<'a> World<'a> {
-    fn new(capacity_bps: &[u64], runs: &'a [Run]) -> Self {
+    fn new(fabric: &Fabric<'a>, runs: &'a [Run]) -> Self {
+        let own_links = fabric.capacity_bps.len() as u32;
+        let mut capacity = fabric.capacity_bps.to_vec();
         let mut streams = Vec::new();
         let mut jobs = Vec::new();
         let mut events = BinaryHeap::new();
         for (job, run) in (0..).zip(runs) {
             let first = streams.len() as u32;
-            streams.extend(run.streams.iter().map(|stream| StreamState {
-                stream,
-                job,
-                left: 0.0,
-                since: 0.0,
-                rate: 0.0,
-                version: 0,
-                active: false,
-            }));
+            for stream in &run.streams {
+                let mut stream = stream.clone();
+                if fabric.transport.recovery.is_some() && !stream.uses.is_empty() {
+                    let link = own_links + streams.len() as u32;
+                    stream.uses.push(Use { link, weight: 1.0 });
+                }
+                streams.push(StreamState::new(stream, job));
+            }
             jobs.push(JobState {
                 iterations_left: run.iterations,
                 stage: Stage::Waiting,
@@ -201,17 +240,23 @@ impl<'a> World<'a> {
                 events.push(Reverse(At(run.begins_ns as f64, Event::Job(job))));
             }
         }
+        if fabric.transport.recovery.is_some() {
+            capacity.resize(capacity.len() + streams.len(), u64::MAX);
+        }
         Self {
             runs,
-            filler: Filler::new(capacity_bps),
+            transport: fabric.transport,
+            from_nics: fabric.from_nics,
+            own_links,
+            filler: Filler::new(&capacity),
             now: 0.0,
             events,
             jobs,
             seen_stream: vec![0; streams.len()],
             streams,
-            on: vec![Vec::new(); capacity_bps.len()],
+            on: vec![Vec::new(); capacity.len()],
             changed: Vec::new(),
-            seen_link: vec![0; capacity_bps.len()],
+            seen_link: vec![0; capacity.len()],
             round: 0,
         }
     }
@@ -236,6 +281,10 @@ impl<'a> World<'a> {
                     self.stream_ends(stream)
                 }
                 Event::Stream(..) => None,
+                Event::Raise(stream, hold) => {
+                    self.raise(stream, hold);
+                    None
+                }
             };
             if job.is_some() {
                 return job;
@@ -302,7 +351,14 @@ impl<'a> World<'a> {
             state.rate = 0.0;
             state.active = true;
             state.version += 1;
+            state.climb = Climb::START;
+            state.hold += 1;
+            state.raising = false;
             self.jobs[job as usize].open += 1;
+            if self.transport.recovery.is_some() {
+                let own = self.own_links + index;
+                self.filler.set_capacity(own, Climb::START.rate);
+            }
             for used in &self.streams[index as usize].stream.uses {
                 self.on[used.link as usize].push(index);
                 self.changed.push(used.link);
@@ -352,21 +408,83 @@ impl<'a> World<'a> {
         reached.sort_unstable();
         let streams: Vec<&Stream> = reached
             .iter()
-            .map(|i| self.streams[*i as usize].stream)
+            .map(|i| &self.streams[*i as usize].stream)
             .collect();
-        let rates = self.filler.fill(&streams);
-        for (index, rate) in reached.into_iter().zip(rates) {
-            let state = &mut self.streams[index as usize];
-            if (rate - state.rate).abs() <= state.rate * 1e-12 {
-                continue;
+        let shares = match &self.transport.windows {
+            Some(windows) => windows.shares(&self.filler, &streams),
+            None => self.filler.shares(&streams),
+        };
+        for (index, share) in reached.into_iter().zip(shares) {
+            self.set_rate(index, share);
+        }
+    }
+
+    fn set_rate(&mut self, index: u32, share: Share) {
+        self.note_holder(index, share);
+        let state = &mut self.streams[index as usize];
+        let rate = share.bps;
+        if (rate - state.rate).abs() <= state.rate * 1e-12 {
+            return;
+        }
+        state.left -= state.rate / 8e9 * (self.now - state.since);
+        state.since = self.now;
+        state.rate = rate;
+        state.version += 1;
+        let ends = self.now + state.left.max(0.0) * 8e9 / rate;
+        self.events
+            .push(Reverse(At(ends, Event::Stream(index, state.version))));
+    }
+
+    /// A sender that a switch's queue holds back is marked down to its share; one that has room climbs.
+    fn note_holder(&mut self, index: u32, share: Share) {
+        let (Some(law), Some(link)) = (self.transport.recovery, share.link) else {
+            return;
+        };
+        let own = self.own_links + index;
+        let state = &mut self.streams[index as usize];
+        if link == own {
+            if !std::mem::replace(&mut state.raising, true) {
+                let at = self.now + law.interval_ns as f64;
+                self.events
+                    .push(Reverse(At(at, Event::Raise(index, state.hold))));
             }
-            state.left -= state.rate / 8e9 * (self.now - state.since);
-            state.since = self.now;
-            state.rate = rate;
-            state.version += 1;
-            let ends = self.now + state.left.max(0.0) * 8e9 / rate;
-            self.events
-                .push(Reverse(At(ends, Event::Stream(index, state.version))));
+        } else if !self.from_nics.get(link as usize).is_some_and(|nic| *nic) {
+            state.climb.hold(share.bps);
+            state.hold += 1;
+            state.raising = false;
+            self.filler.set_capacity(own, share.bps);
+        }
+    }
+
+    fn raise(&mut self, index: u32, hold: u32) {
+        let Some(law) = self.transport.recovery else {
+            return;
+        };
+        let state = &mut self.streams[index as usize];
+        if !state.active || state.hold != hold {
+            return;
+        }
+        state.raising = false;
+        state.climb.raise(&law);
+        let own = self.own_links + index;
+        self.filler.set_capacity(own, state.climb.rate);
+        self.changed.push(own);
+    }
+}
+
+impl StreamState {
+    fn new(stream: Stream, job: u32) -> Self {
+        Self {
+            stream,
+            job,
+            left: 0.0,
+            since: 0.0,
+            rate: 0.0,
+            version: 0,
+            active: false,
+            climb: Climb::START,
+            hold: 0,
+            raising: false,
         }
     }
 }

@@ -9,7 +9,7 @@ use controller::workload::{Algorithm, Operation, Workload};
 use serde::Serialize;
 
 use super::measured::{Comparison, compare, config};
-use super::{CollectiveArgs, HostOrder, Mode, build};
+use super::{CollectiveArgs, HostOrder, build};
 use crate::cmd::demo::bed::Bed;
 use crate::failure::Failure;
 use crate::output::Progress;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &CollectiveArgs) -> Result<(), Failure> {
             .collect(),
         exchanges: lines?,
     };
-    output::print(args.format, &simulated, text)
+    output::print(args.how.format, &simulated, text)
 }
 
 fn algorithm(name: &str) -> Result<Algorithm, Failure> {
@@ -105,7 +105,7 @@ fn place(topology: &Topology, job: &Workload, args: &CollectiveArgs) -> Result<V
     }
     let chosen = match args.order {
         HostOrder::Placed => choose(&free, wanted),
-        HostOrder::Shuffled => shuffle(&free, wanted, args.seed),
+        HostOrder::Shuffled => shuffle(&free, wanted, args.how.seed),
     };
     Ok(chosen.into_iter().map(|i| free[i].clone()).collect())
 }
@@ -129,11 +129,7 @@ async fn exchanges(
              emulated: lower `bytes_per_rank`, `times` or the model's sizes"
         )));
     }
-    let mode = Mode {
-        paths: args.paths,
-        control: args.control,
-        seed: args.seed,
-    };
+    let mode = args.how.mode();
     progress.stage(format!(
         "bringing up {} switches",
         topology.switches().len()

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::build::Built;
 use super::measured::{Comparison, compare, config};
-use super::{FlowsArgs, Mode, Pattern};
+use super::{FlowsArgs, Pattern};
 use crate::cmd::demo::bed::Bed;
 use crate::failure::Failure;
 use crate::output::Progress;
@@ -37,11 +37,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<(), Failure> {
         .build()
         .map_err(Failure::run)?;
     let progress = Progress::new(false);
-    let mode = Mode {
-        paths: args.paths,
-        control: args.control,
-        seed: args.seed,
-    };
+    let mode = args.how.mode();
     let result = runtime.block_on(async {
         let mut bed =
             Bed::bring_up_with(Arc::clone(&topology), config(&topology, mode), None).await?;
@@ -55,7 +51,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<(), Failure> {
         pattern: format!("{:?}", args.pattern).to_lowercase(),
         result: result?,
     };
-    output::print(args.format, &simulated, |s| {
+    output::print(args.how.format, &simulated, |s| {
         let r = &s.result;
         format!(
             "{} on {}: {} senders, {:.1} us packet by packet, {:.1} us in the flow model ({:+.1} %), {} packets lost\n",
@@ -88,7 +84,7 @@ fn pairs(topology: &Topology, args: &FlowsArgs) -> Result<Vec<(NicId, NicId)>, F
             "error: the fabric has fewer than two NICs".to_owned(),
         ));
     }
-    let step = u32::try_from(args.seed % u64::from(count - 1)).unwrap_or(0) + 1;
+    let step = u32::try_from(args.how.seed % u64::from(count - 1)).unwrap_or(0) + 1;
     match args.pattern {
         Pattern::Permutation => {
             // A shift by as many NICs as the seed says, at least by half a fabric for seed 1.

@@ -5,21 +5,17 @@ use std::sync::Arc;
 use ::topology::{NicId, Topology};
 use controller::intent::Options;
 use controller::placement::{Demand, Path, on_paths};
-use controller::simulate::fill::{Stream, rates};
-use controller::simulate::flow::{Run, simulate};
 use controller::simulate::hash::{Packet, natural};
-use controller::simulate::paths::{capacities, hashed, streams};
+use controller::simulate::paths::hashed;
 use lab::emulator::{EmulatorConfig, Schedule};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::model::Model;
 use super::{Control, Mode, Paths};
 use crate::cmd::demo::bed::Bed;
 use crate::failure::Failure;
 use crate::output::Progress;
-
-/// Ethernet, IPv4, UDP, BTH and ICRC around a payload, with preamble, FCS and gap.
-const FRAME_OVERHEAD: u64 = 14 + 20 + 8 + 12 + 4 + 24;
 
 /// What came out.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -81,7 +77,7 @@ pub(super) async fn compare(
     if mode.control == Control::Rates {
         model.pace(&mut schedule);
     }
-    let model_ns = model.ns();
+    let model_ns = model.ns(bed, &schedule, &taken, mode.control);
     let topology = Arc::clone(&bed.topology);
     let sent = sent(&topology, &schedule);
     let unpinned = bed.desired.intent().left_out.values().sum();
@@ -159,63 +155,6 @@ fn drawn(bed: &Bed, schedule: &Schedule, seed: u64) -> Vec<Option<Path>> {
             )
         })
         .collect()
-}
-
-/// The schedule in the flow model: what headers leave of the links' rates, shared max-min fair.
-struct Model {
-    capacity: Vec<u64>,
-    streams: Vec<Stream>,
-    /// By flow: its stream, and its bytes over those of the stream's largest flow.
-    part: Vec<(usize, f64)>,
-    /// Bits on the wire per bit of payload.
-    wire: f64,
-}
-
-impl Model {
-    fn new(bed: &Bed, schedule: &Schedule, chain: &[u32], paths: &[Option<Path>]) -> Self {
-        let payload = u64::from(bed.topology.policy().rdma_mtu());
-        let useful = |bps: u64| {
-            let useful =
-                u128::from(bps) * u128::from(payload) / u128::from(payload + FRAME_OVERHEAD);
-            u64::try_from(useful).unwrap_or(u64::MAX)
-        };
-        let of = |index: usize| chain.get(index).copied().unwrap_or(u32::MAX);
-        let flows = schedule.flows().iter().enumerate();
-        let streams = streams(flows.map(|(i, flow)| (of(i), flow.bytes, paths[i].as_ref())));
-        let mut order: Vec<u32> = (0..schedule.flows().len()).map(of).collect();
-        order.sort_unstable();
-        order.dedup();
-        let part = schedule.flows().iter().enumerate().map(|(i, flow)| {
-            let stream = order.binary_search(&of(i)).unwrap_or(0);
-            (
-                stream,
-                flow.bytes as f64 / streams[stream].bytes.max(1) as f64,
-            )
-        });
-        Self {
-            part: part.collect(),
-            capacity: capacities(&bed.topology).into_iter().map(useful).collect(),
-            streams,
-            wire: (payload + FRAME_OVERHEAD) as f64 / payload as f64,
-        }
-    }
-
-    fn ns(&self) -> f64 {
-        let run = Run {
-            iterations: 1,
-            streams: self.streams.clone(),
-            ..Run::default()
-        };
-        simulate(&self.capacity, &[run], |_| {})[0].took_ns
-    }
-
-    /// Holds every flow to its rate.
-    fn pace(&self, schedule: &mut Schedule) {
-        let rates = rates(&self.capacity, &self.streams);
-        for (flow, (stream, part)) in schedule.flows_mut().iter_mut().zip(&self.part) {
-            flow.rate_bps = Some((rates[*stream] * part * self.wire) as u64).filter(|bps| *bps > 0);
-        }
-    }
 }
 
 /// The hosts and switches of a run.

@@ -9,6 +9,7 @@ mod churn_table;
 mod collective;
 mod flows;
 mod measured;
+mod model;
 
 use std::path::PathBuf;
 
@@ -84,6 +85,14 @@ pub(crate) struct CollectiveArgs {
     /// Hosts and rings by topology, or hosts as they come and rings as ranks are numbered.
     #[arg(long, value_enum, default_value_t = HostOrder::Placed)]
     pub(crate) order: HostOrder,
+    /// How it runs.
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+/// Arguments of commands that run packet by packet beside the flow model.
+#[derive(Debug, Args)]
+pub(crate) struct HowArgs {
     /// The paths of flows.
     #[arg(long, value_enum, default_value_t = Paths::Placed)]
     pub(crate) paths: Paths,
@@ -96,6 +105,16 @@ pub(crate) struct CollectiveArgs {
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+}
+
+impl HowArgs {
+    fn mode(&self) -> Mode {
+        Mode {
+            paths: self.paths,
+            control: self.control,
+            seed: self.seed,
+        }
+    }
 }
 
 /// How hosts and rings are ordered.
@@ -134,18 +153,9 @@ pub(crate) struct FlowsArgs {
     /// Bytes of each flow.
     #[arg(long, default_value = "16MiB")]
     pub(crate) bytes: String,
-    /// The paths of flows.
-    #[arg(long, value_enum, default_value_t = Paths::Placed)]
-    pub(crate) paths: Paths,
-    /// What keeps senders from sending too fast.
-    #[arg(long, value_enum, default_value_t = Control::Dcqcn)]
-    pub(crate) control: Control,
-    /// Seed of everything that is drawn by chance.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// How to print the results.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// How it runs.
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
 }
 
 /// How a run goes.

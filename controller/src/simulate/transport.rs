@@ -1,0 +1,192 @@
+//! How senders share links and how they come to their shares.
+//!
+//! Max-min fair is what the best senders would do at once. Two things of real ones are modelled, from their own
+//! parameters:
+//!
+//! - **Windows.** A sender with a fixed window W sends it once per round trip, and the round trip grows with the
+//!   queues on its path: rate = W / (D + sum of queue delays), each queue such that its link is just full. A
+//!   flow through two full links therefore gets less than one through either. That is proportional fairness;
+//!   marks, which come from every full link too, shape the rates of DCQCN senders alike.
+//! - **Recovery.** A DCQCN sender gives way within a round trip, but climbs by timer when others leave: some
+//!   steps of fast recovery, which bring it to where it was held, one additive step, and hyper steps that grow
+//!   by one each. What its rate has not reached yet, nobody sends.
+
+use super::fill::{Filler, Share, Stream};
+
+/// How a DCQCN sender's rate climbs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Recovery {
+    /// Time between increases, ns.
+    pub interval_ns: u64,
+    /// Increases that do not raise the target.
+    pub fast_steps: u32,
+    /// What the next one adds to the target, bits/s.
+    pub additive_bps: f64,
+    /// What each after that adds, times its number, bits/s.
+    pub hyper_bps: f64,
+    /// A rate of this is no limit any more, bits/s.
+    pub line_bps: f64,
+}
+
+/// How senders behave.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Transport {
+    /// Queues share links among windows; `None`: max-min fair.
+    pub windows: Option<Windows>,
+    /// Rates climb by timer; `None`: at once.
+    pub recovery: Option<Recovery>,
+}
+
+/// Equal windows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Windows {
+    /// Bits that a sender may have on the way.
+    pub bits: f64,
+    /// Round trip without queues, s.
+    pub delay_s: f64,
+}
+
+/// Sweeps over all links after which queues stand as they are.
+const SWEEPS: usize = 400;
+/// Overload of a link that counts as none.
+const PRECISION: f64 = 1e-5;
+
+impl Windows {
+    /// The rates of `streams` alone on the fabric, and the link that delays each most.
+    pub(super) fn shares(&self, filler: &Filler, streams: &[&Stream]) -> Vec<Share> {
+        let mut links: Vec<u32> = streams
+            .iter()
+            .flat_map(|s| s.uses.iter().map(|u| u.link))
+            .collect();
+        links.sort_unstable();
+        links.dedup();
+        let place = |link: u32| links.binary_search(&link).unwrap_or(0);
+        let uses: Vec<Vec<(usize, f64)>> = streams
+            .iter()
+            .map(|s| {
+                s.uses
+                    .iter()
+                    .map(|u| (place(u.link), f64::from(u.weight)))
+                    .collect()
+            })
+            .collect();
+        let mut on: Vec<Vec<(usize, f64)>> = vec![Vec::new(); links.len()];
+        for (stream, uses) in uses.iter().enumerate() {
+            for (link, weight) in uses {
+                on[*link].push((stream, *weight));
+            }
+        }
+        let capacity: Vec<f64> = links.iter().map(|l| filler.capacity(*l)).collect();
+        let mut queue = vec![0.0; links.len()];
+        let mut delay = vec![self.delay_s; streams.len()];
+        for _ in 0..SWEEPS {
+            let mut worst: f64 = 0.0;
+            for (link, streams) in on.iter().enumerate() {
+                let over = self.settle(capacity[link], streams, &mut queue[link], &mut delay);
+                worst = worst.max(over);
+            }
+            if worst < PRECISION {
+                break;
+            }
+        }
+        let held = |uses: &[(usize, f64)]| {
+            let most = uses
+                .iter()
+                .max_by(|(a, _), (b, _)| queue[*a].total_cmp(&queue[*b]));
+            most.filter(|(link, _)| queue[*link] > 0.0)
+                .map(|(link, _)| links[*link])
+        };
+        let share = |(uses, delay): (&Vec<(usize, f64)>, &f64)| match uses.is_empty() {
+            true => Share::FREE,
+            false => Share {
+                bps: self.bits / delay,
+                link: held(uses),
+            },
+        };
+        uses.iter().zip(&delay).map(share).collect()
+    }
+
+    /// The queue delay, s, that makes one link just full, by Newton's method from the delay it has; the result is
+    /// by how much it was over or under before, as a share of its rate.
+    fn settle(
+        &self,
+        capacity: f64,
+        streams: &[(usize, f64)],
+        queue: &mut f64,
+        delay: &mut [f64],
+    ) -> f64 {
+        let sum = |by: f64, delay: &[f64]| -> (f64, f64) {
+            streams
+                .iter()
+                .fold((0.0, 0.0), |(load, slope), (stream, weight)| {
+                    let trip = (delay[*stream] + by * weight).max(self.delay_s);
+                    let rate = self.bits * weight / trip;
+                    (load + rate, slope - rate * weight / trip)
+                })
+        };
+        let (load, _) = sum(0.0, delay);
+        let before = load / capacity - 1.0;
+        if *queue <= 0.0 && before <= 0.0 {
+            return 0.0;
+        }
+        let mut by = if before < 0.0 { -*queue } else { 0.0 };
+        for _ in 0..50 {
+            let (load, slope) = sum(by, delay);
+            if load <= capacity * (1.0 + PRECISION / 10.0) {
+                break;
+            }
+            by -= (load - capacity) / slope;
+        }
+        *queue += by;
+        for (stream, weight) in streams {
+            delay[*stream] += by * weight;
+        }
+        if *queue > 0.0 {
+            before.abs()
+        } else {
+            before.max(0.0)
+        }
+    }
+}
+
+/// The rate that one sender has climbed to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Climb {
+    /// Bits/s; `f64::MAX` when it is no limit.
+    pub(super) rate: f64,
+    target: f64,
+    increases: u32,
+}
+
+impl Climb {
+    pub(super) const START: Self = Self {
+        rate: f64::MAX,
+        target: f64::MAX,
+        increases: 0,
+    };
+
+    /// Marks hold it at `rate`.
+    pub(super) fn hold(&mut self, rate: f64) {
+        *self = Self {
+            rate,
+            target: rate,
+            increases: 0,
+        };
+    }
+
+    /// The timer of `law` runs out.
+    pub(super) fn raise(&mut self, law: &Recovery) {
+        self.increases += 1;
+        let after = self.increases.saturating_sub(law.fast_steps);
+        self.target += match after {
+            0 => 0.0,
+            1 => law.additive_bps,
+            _ => law.hyper_bps * f64::from(after - 1),
+        };
+        self.target = self.target.min(law.line_bps);
+        self.rate = f64::midpoint(self.rate, self.target);
+        if self.rate > 0.999 * law.line_bps {
+            *self = Self::START;
+        }
+    }
+}
