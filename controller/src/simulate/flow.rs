@@ -7,7 +7,7 @@
 
 use super::fill::{Filler, Share, Stream, Use};
 use super::order::At;
-use super::transport::{Climb, Transport};
+use super::transport::{Climb, Recovery, Transport};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -414,15 +414,18 @@ impl<'a> World<'a> {
             Some(windows) => windows.shares(&self.filler, &streams),
             None => self.filler.shares(&streams),
         };
-        for (index, share) in reached.into_iter().zip(shares) {
-            self.set_rate(index, share);
+        for (index, share) in reached.iter().zip(&shares) {
+            self.set_rate(*index, share.bps);
+        }
+        if let Some(law) = self.transport.recovery {
+            for (index, share) in reached.into_iter().zip(shares) {
+                self.note_holder(index, share, &law);
+            }
         }
     }
 
-    fn set_rate(&mut self, index: u32, share: Share) {
-        self.note_holder(index, share);
+    fn set_rate(&mut self, index: u32, rate: f64) {
         let state = &mut self.streams[index as usize];
-        let rate = share.bps;
         if (rate - state.rate).abs() <= state.rate * 1e-12 {
             return;
         }
@@ -435,20 +438,20 @@ impl<'a> World<'a> {
             .push(Reverse(At(ends, Event::Stream(index, state.version))));
     }
 
-    /// A sender that a switch's queue holds back is marked down to its share; one that has room climbs.
-    fn note_holder(&mut self, index: u32, share: Share) {
-        let (Some(law), Some(link)) = (self.transport.recovery, share.link) else {
-            return;
-        };
+    /// A sender that a switch's queue holds back is marked down to its share; one that has room climbs. One whose
+    /// NIC sends all it can sees no marks: what comes in is no more than goes out.
+    fn note_holder(&mut self, index: u32, share: Share, law: &Recovery) {
         let own = self.own_links + index;
+        let held_by_own = share.link == Some(own);
+        let free = share.link.is_none() || self.nic_is_full(index);
         let state = &mut self.streams[index as usize];
-        if link == own {
+        if held_by_own {
             if !std::mem::replace(&mut state.raising, true) {
                 let at = self.now + law.interval_ns as f64;
                 self.events
                     .push(Reverse(At(at, Event::Raise(index, state.hold))));
             }
-        } else if !self.from_nics.get(link as usize).is_some_and(|nic| *nic) {
+        } else if !free {
             state.climb.hold(share.bps);
             state.hold += 1;
             state.raising = false;
@@ -456,6 +459,23 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Whether a NIC that the stream leaves sends all it can.
+    fn nic_is_full(&self, index: u32) -> bool {
+        let uses = self.streams[index as usize].stream.uses.iter();
+        let from_nic = |link: u32| self.from_nics.get(link as usize).is_some_and(|nic| *nic);
+        uses.map(|used| used.link)
+            .filter(|link| from_nic(*link))
+            .any(|link| {
+                let load = self.on[link as usize].iter().map(|other| {
+                    let other = &self.streams[*other as usize];
+                    let used = other.stream.uses.iter().find(|u| u.link == link);
+                    used.map_or(0.0, |used| other.rate * f64::from(used.weight))
+                });
+                load.sum::<f64>() > 0.999 * self.filler.capacity(link)
+            })
+    }
+
+    /// The sender's timer has run out.
     fn raise(&mut self, index: u32, hold: u32) {
         let Some(law) = self.transport.recovery else {
             return;

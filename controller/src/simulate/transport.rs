@@ -190,3 +190,116 @@ impl Climb {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fill::Use;
+    use super::super::flow::{Fabric, Run, simulate_on};
+    use super::*;
+
+    /// 8 Gb/s: a byte per ns.
+    const LINK: u64 = 8_000_000_000;
+
+    fn stream(bytes: u64, links: &[u32]) -> Stream {
+        let uses = links.iter().map(|link| Use {
+            link: *link,
+            weight: 1.0,
+        });
+        Stream {
+            bytes,
+            uses: uses.collect(),
+        }
+    }
+
+    fn windows(streams: &[Stream], capacity: &[u64]) -> Vec<f64> {
+        let windows = Windows {
+            bits: 8e6,
+            delay_s: 1e-6,
+        };
+        let streams: Vec<&Stream> = streams.iter().collect();
+        let shares = windows.shares(&Filler::new(capacity), &streams);
+        shares.iter().map(|share| share.bps / 1e9).collect()
+    }
+
+    #[test]
+    fn equal_windows_share_a_link_evenly() {
+        let found = windows(&[stream(1, &[0]), stream(1, &[0])], &[LINK]);
+        assert!(
+            found.iter().all(|bps| (bps - 4.0).abs() < 0.01),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_flow_through_two_full_links_gets_a_third() {
+        // Proportional fairness: the long flow's price is the sum of both.
+        let streams = [stream(1, &[0, 1]), stream(1, &[0]), stream(1, &[1])];
+        let found = windows(&streams, &[LINK, LINK]);
+        let expected = [8.0 / 3.0, 16.0 / 3.0, 16.0 / 3.0];
+        for (bps, expected) in found.iter().zip(expected) {
+            assert!((bps - expected).abs() < 0.05, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_does_not_fill_the_path_is_the_limit() {
+        let windows = Windows {
+            bits: 8e3,
+            delay_s: 2e-6,
+        };
+        let stream = stream(1, &[0]);
+        let shares = windows.shares(&Filler::new(&[LINK]), &[&stream]);
+        assert!((shares[0].bps - 4e9).abs() < 1.0, "{shares:?}");
+        assert_eq!(shares[0].link, None);
+    }
+
+    fn took(recovery: Option<Recovery>, from_nics: &[bool]) -> f64 {
+        let run = Run {
+            iterations: 1,
+            streams: vec![stream(100_000, &[0, 2]), stream(300_000, &[1, 2])],
+            ..Run::default()
+        };
+        let fabric = Fabric {
+            capacity_bps: &[LINK, LINK, LINK],
+            from_nics,
+            transport: Transport {
+                windows: None,
+                recovery,
+            },
+        };
+        simulate_on(&fabric, &[run], |_| {})[0].took_ns
+    }
+
+    #[test]
+    fn a_sender_that_was_held_climbs_by_timer() {
+        let law = Recovery {
+            interval_ns: 1_000,
+            fast_steps: 2,
+            additive_bps: 8e6,
+            hyper_bps: 8e7,
+            line_bps: 8e9,
+        };
+        let nics = [true, true, false];
+        let at_once = took(None, &nics);
+        assert!((at_once - 400_000.0).abs() < 1.0, "{at_once}");
+        let climbing = took(Some(law), &nics);
+        // From half the rate to all of it: ten hyper steps (1 + 2 + ... + 10 times 80 Mb/s) and the three before.
+        assert!(
+            climbing > at_once + 3_000.0 && climbing < at_once + 13_000.0,
+            "{climbing}"
+        );
+    }
+
+    #[test]
+    fn what_waits_in_its_nic_is_not_marked() {
+        let law = Recovery {
+            interval_ns: 1_000_000,
+            fast_steps: 2,
+            additive_bps: 1.0,
+            hyper_bps: 1.0,
+            line_bps: 8e9,
+        };
+        let all = took(Some(law), &[true, true, true]);
+        assert!((all - 400_000.0).abs() < 1.0, "{all}");
+    }
+}

@@ -42,28 +42,39 @@ fn agrees(result: &Value) {
     assert!(error.abs() <= 0.05, "{error}: {result:?}");
 }
 
+/// What keeps senders in check without being told.
+const CONTROLS: [&str; 2] = ["dcqcn", "window"];
+const DEMO: &str = "topologies/demo.yaml";
+
 #[test]
 #[ignore = "needs the built command; tests/run demo"]
-fn all_reduces_agree_placed_and_unplaced() {
+fn placed_collectives_agree() {
     let folder = tempfile::tempdir().unwrap();
     let reduce = job(folder.path(), 8, 4, "64MiB", 16, "all-reduce");
-    let demo = "topologies/demo.yaml";
-    agrees(&collective(demo, &reduce, &[]));
-    agrees(&collective(demo, &reduce, &["--algorithm", "two-level"]));
-    let tree = ["--algorithm", "tree", "--control", "window"];
-    agrees(&collective(demo, &reduce, &tree));
+    let exchange = job(folder.path(), 8, 4, "64MiB", 16, "all-to-all");
+    for control in CONTROLS {
+        let own = ["--control", control];
+        agrees(&collective(DEMO, &reduce, &own));
+        for algorithm in ["two-level", "tree"] {
+            let more = [&own[..], &["--algorithm", algorithm][..]].concat();
+            agrees(&collective(DEMO, &reduce, &more));
+        }
+        for paths in ["placed", "ecmp"] {
+            let more = [&own[..], &["--paths", paths][..]].concat();
+            agrees(&collective(DEMO, &exchange, &more));
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs the built command; tests/run demo"]
+fn unplaced_rings_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let reduce = job(folder.path(), 8, 4, "64MiB", 16, "all-reduce");
     for (seed, control) in [("1", "window"), ("2", "window"), ("3", "rates")] {
-        let unplaced = [
-            "--order",
-            "shuffled",
-            "--paths",
-            "ecmp",
-            "--seed",
-            seed,
-            "--control",
-            control,
-        ];
-        let result = collective(demo, &reduce, &unplaced);
+        let unplaced = ["--order", "shuffled", "--paths", "ecmp"];
+        let own = ["--seed", seed, "--control", control];
+        let result = collective(DEMO, &reduce, &[&unplaced[..], &own[..]].concat());
         agrees(&result);
         assert!(number(&result, "busbw_ratio") < 0.85, "{result:?}");
     }
@@ -71,25 +82,44 @@ fn all_reduces_agree_placed_and_unplaced() {
 
 #[test]
 #[ignore = "needs the built command; tests/run demo"]
-fn independent_flows_agree() {
-    let flows = |more: &[&str]| {
-        let own = ["flows", "topologies/demo.yaml"];
-        agrees(&simulate(&[&own[..], more].concat()));
-    };
-    for paths in ["placed", "hashed", "ecmp"] {
-        let permutation = [
-            "--pattern",
-            "permutation",
-            "--bytes",
-            "32MiB",
-            "--paths",
-            paths,
-        ];
-        flows(&[&permutation[..], &["--control", "window"][..]].concat());
+fn permutations_with_collisions_agree() {
+    for control in CONTROLS {
+        for seed in ["1", "2", "3"] {
+            let own = [
+                "flows",
+                DEMO,
+                "--pattern",
+                "permutation",
+                "--bytes",
+                "32MiB",
+            ];
+            let how = ["--paths", "ecmp", "--control", control, "--seed", seed];
+            agrees(&simulate(&[&own[..], &how[..]].concat()));
+        }
+        for paths in ["placed", "hashed"] {
+            let own = [
+                "flows",
+                DEMO,
+                "--pattern",
+                "permutation",
+                "--bytes",
+                "32MiB",
+            ];
+            let how = ["--paths", paths, "--control", control];
+            agrees(&simulate(&[&own[..], &how[..]].concat()));
+        }
     }
-    for (fan_in, control) in [("3", "window"), ("15", "window"), ("7", "rates")] {
-        let incast = ["--pattern", "incast", "--bytes", "8MiB", "--fan-in", fan_in];
-        flows(&[&incast[..], &["--control", control][..]].concat());
+}
+
+#[test]
+#[ignore = "needs the built command; tests/run demo"]
+fn incasts_agree() {
+    for control in ["dcqcn", "window", "rates"] {
+        for fan_in in ["3", "7", "15"] {
+            let own = ["flows", DEMO, "--pattern", "incast", "--bytes", "8MiB"];
+            let how = ["--fan-in", fan_in, "--control", control];
+            agrees(&simulate(&[&own[..], &how[..]].concat()));
+        }
     }
 }
 

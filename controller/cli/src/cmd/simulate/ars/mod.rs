@@ -91,6 +91,9 @@ pub(crate) struct Row {
     /// Throughput as a share of what the fabric could carry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) throughput: Option<f64>,
+    /// Time that all flows take on a switch that never blocks, over the time they take here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) completion: Option<f64>,
     /// Packets that receivers saw before their turn, per million.
     pub(crate) out_of_order_ppm: f64,
     /// Packets lost.
@@ -223,6 +226,7 @@ fn text(report: &Report) -> String {
             "mode",
             "flows/uplink",
             "throughput",
+            "completion",
             "out of order",
             "lost",
             "detected",
@@ -240,6 +244,7 @@ fn text(report: &Report) -> String {
             row.mode.to_owned(),
             row.flows_per_uplink.to_string(),
             or_empty(row.throughput.map(|t| format!("{t:.3}"))),
+            or_empty(row.completion.map(|t| format!("{t:.3}"))),
             format!("{:.0} ppm", row.out_of_order_ppm),
             row.lost.to_string(),
             or_empty(row.detection_us.map(|us| format!("{us:.0} us"))),
