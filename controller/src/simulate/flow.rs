@@ -55,6 +55,7 @@ pub fn simulate(capacity_bps: &[u64], runs: &[Run], progress: impl FnMut(u64)) -
     let fabric = Fabric {
         capacity_bps,
         from_nics: &[],
+        echoes: &[],
         transport: Transport::default(),
     };
     simulate_on(&fabric, runs, progress)
@@ -68,6 +69,8 @@ pub struct Fabric<'a> {
     /// By directed link, whether a NIC sends on it: nothing marks packets that wait there. Missing ones are
     /// switches'.
     pub from_nics: &'a [bool],
+    /// By stream of all runs, the directed links that its acknowledgements cross; missing ones cross none.
+    pub echoes: &'a [Vec<u32>],
     /// How senders behave.
     pub transport: Transport,
 }
@@ -194,6 +197,7 @@ struct World<'a> {
     runs: &'a [Run],
     transport: Transport,
     from_nics: &'a [bool],
+    echoes: &'a [Vec<u32>],
     /// Where the streams' own links begin.
     own_links: u32,
     filler: Filler,
@@ -247,6 +251,7 @@ impl<'a> World<'a> {
             runs,
             transport: fabric.transport,
             from_nics: fabric.from_nics,
+            echoes: fabric.echoes,
             own_links,
             filler: Filler::new(&capacity),
             now: 0.0,
@@ -397,10 +402,13 @@ impl<'a> World<'a> {
                     continue;
                 }
                 reached.push(*index);
-                for used in &self.streams[*index as usize].stream.uses {
-                    let seen = &mut self.seen_link[used.link as usize];
+                let uses = &self.streams[*index as usize].stream.uses;
+                let echo = self.echoes.get(*index as usize);
+                let reaches = uses.iter().map(|used| used.link);
+                for link in reaches.chain(echo.into_iter().flatten().copied()) {
+                    let seen = &mut self.seen_link[link as usize];
                     if std::mem::replace(seen, self.round) != self.round {
-                        links.push(used.link);
+                        links.push(link);
                     }
                 }
             }
@@ -411,7 +419,11 @@ impl<'a> World<'a> {
             .map(|i| &self.streams[*i as usize].stream)
             .collect();
         let shares = match &self.transport.windows {
-            Some(windows) => windows.shares(&self.filler, &streams),
+            Some(windows) => {
+                let echo = |index: &u32| self.echoes.get(*index as usize).map_or(&[][..], |e| e);
+                let echoes: Vec<&[u32]> = reached.iter().map(echo).collect();
+                windows.shares(&self.filler, &streams, &echoes)
+            }
             None => self.filler.shares(&streams),
         };
         for (index, share) in reached.iter().zip(&shares) {

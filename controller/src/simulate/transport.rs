@@ -4,8 +4,9 @@
 //! parameters:
 //!
 //! - **Windows.** A sender with a fixed window W sends it once per round trip, and the round trip grows with the
-//!   queues on its path: rate = W / (D + sum of queue delays), each queue such that its link is just full. A
-//!   flow through two full links therefore gets less than one through either. That is proportional fairness;
+//!   queues on its path and on that of its acknowledgements: rate = W / (D + sum of queue delays), each queue such
+//!   that its link is just full. A flow through two full links therefore gets less than one through either,
+//!   and so does one whose acknowledgements wait. That is proportional fairness;
 //!   marks, which come from every full link too, shape the rates of DCQCN senders alike.
 //! - **Recovery.** A DCQCN sender gives way within a round trip, but climbs by timer when others leave: some
 //!   steps of fast recovery, which bring it to where it was held, one additive step, and hyper steps that grow
@@ -46,14 +47,29 @@ pub struct Windows {
     pub delay_s: f64,
 }
 
+/// Who waits on a link.
+#[derive(Clone, Debug, Default)]
+struct Crowd {
+    /// Streams, and how much of their rate it carries.
+    senders: Vec<(usize, f64)>,
+    /// Streams whose acknowledgements it carries.
+    echoes: Vec<usize>,
+}
+
 /// Sweeps over all links after which queues stand as they are.
 const SWEEPS: usize = 400;
 /// Overload of a link that counts as none.
 const PRECISION: f64 = 1e-5;
 
 impl Windows {
-    /// The rates of `streams` alone on the fabric, and the link that delays each most.
-    pub(super) fn shares(&self, filler: &Filler, streams: &[&Stream]) -> Vec<Share> {
+    /// The rates of `streams` alone on the fabric, and the link that delays each most. Acknowledgements of each wait
+    /// on the links of `echoes`.
+    pub(super) fn shares(
+        &self,
+        filler: &Filler,
+        streams: &[&Stream],
+        echoes: &[&[u32]],
+    ) -> Vec<Share> {
         let mut links: Vec<u32> = streams
             .iter()
             .flat_map(|s| s.uses.iter().map(|u| u.link))
@@ -70,10 +86,18 @@ impl Windows {
                     .collect()
             })
             .collect();
-        let mut on: Vec<Vec<(usize, f64)>> = vec![Vec::new(); links.len()];
+        let mut on: Vec<Crowd> = vec![Crowd::default(); links.len()];
         for (stream, uses) in uses.iter().enumerate() {
             for (link, weight) in uses {
-                on[*link].push((stream, *weight));
+                on[*link].senders.push((stream, *weight));
+            }
+        }
+        for (stream, echo) in echoes.iter().enumerate() {
+            for link in echo
+                .iter()
+                .filter_map(|link| links.binary_search(link).ok())
+            {
+                on[link].echoes.push(stream);
             }
         }
         let capacity: Vec<f64> = links.iter().map(|l| filler.capacity(*l)).collect();
@@ -81,8 +105,8 @@ impl Windows {
         let mut delay = vec![self.delay_s; streams.len()];
         for _ in 0..SWEEPS {
             let mut worst: f64 = 0.0;
-            for (link, streams) in on.iter().enumerate() {
-                let over = self.settle(capacity[link], streams, &mut queue[link], &mut delay);
+            for (link, crowd) in on.iter().enumerate() {
+                let over = self.settle(capacity[link], crowd, &mut queue[link], &mut delay);
                 worst = worst.max(over);
             }
             if worst < PRECISION {
@@ -108,15 +132,10 @@ impl Windows {
 
     /// The queue delay, s, that makes one link just full, by Newton's method from the delay it has; the result is
     /// by how much it was over or under before, as a share of its rate.
-    fn settle(
-        &self,
-        capacity: f64,
-        streams: &[(usize, f64)],
-        queue: &mut f64,
-        delay: &mut [f64],
-    ) -> f64 {
+    fn settle(&self, capacity: f64, crowd: &Crowd, queue: &mut f64, delay: &mut [f64]) -> f64 {
         let sum = |by: f64, delay: &[f64]| -> (f64, f64) {
-            streams
+            crowd
+                .senders
                 .iter()
                 .fold((0.0, 0.0), |(load, slope), (stream, weight)| {
                     let trip = (delay[*stream] + by * weight).max(self.delay_s);
@@ -138,8 +157,11 @@ impl Windows {
             by -= (load - capacity) / slope;
         }
         *queue += by;
-        for (stream, weight) in streams {
+        for (stream, weight) in &crowd.senders {
             delay[*stream] += by * weight;
+        }
+        for stream in &crowd.echoes {
+            delay[*stream] += by;
         }
         if *queue > 0.0 {
             before.abs()
@@ -217,7 +239,7 @@ mod tests {
             delay_s: 1e-6,
         };
         let streams: Vec<&Stream> = streams.iter().collect();
-        let shares = windows.shares(&Filler::new(capacity), &streams);
+        let shares = windows.shares(&Filler::new(capacity), &streams, &[]);
         shares.iter().map(|share| share.bps / 1e9).collect()
     }
 
@@ -242,13 +264,34 @@ mod tests {
     }
 
     #[test]
+    fn acknowledgements_that_wait_slow_their_flow() {
+        let windows = Windows {
+            bits: 8e6,
+            delay_s: 1e-6,
+        };
+        // Link 1 is full of others; the first stream's acknowledgements cross it.
+        let streams = [
+            stream(1, &[0]),
+            stream(1, &[0]),
+            stream(1, &[1]),
+            stream(1, &[1]),
+        ];
+        let streams: Vec<&Stream> = streams.iter().collect();
+        let filler = Filler::new(&[LINK, LINK]);
+        let shares = windows.shares(&filler, &streams, &[&[1], &[], &[], &[]]);
+        assert!(shares[0].bps < 0.7 * shares[1].bps, "{shares:?}");
+        let sum = shares[0].bps + shares[1].bps;
+        assert!((sum / LINK as f64 - 1.0).abs() < 1e-3, "{shares:?}");
+    }
+
+    #[test]
     fn a_window_that_does_not_fill_the_path_is_the_limit() {
         let windows = Windows {
             bits: 8e3,
             delay_s: 2e-6,
         };
         let stream = stream(1, &[0]);
-        let shares = windows.shares(&Filler::new(&[LINK]), &[&stream]);
+        let shares = windows.shares(&Filler::new(&[LINK]), &[&stream], &[]);
         assert!((shares[0].bps - 4e9).abs() < 1.0, "{shares:?}");
         assert_eq!(shares[0].link, None);
     }
@@ -262,6 +305,7 @@ mod tests {
         let fabric = Fabric {
             capacity_bps: &[LINK, LINK, LINK],
             from_nics,
+            echoes: &[],
             transport: Transport {
                 windows: None,
                 recovery,

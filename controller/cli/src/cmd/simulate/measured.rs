@@ -7,7 +7,7 @@ use controller::intent::Options;
 use controller::placement::{Demand, Path, on_paths};
 use controller::simulate::hash::{Packet, natural};
 use controller::simulate::paths::hashed;
-use lab::emulator::{EmulatorConfig, Schedule};
+use lab::emulator::{EmulatorConfig, FlowSpec, Schedule};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -77,7 +77,12 @@ pub(super) async fn compare(
     if mode.control == Control::Rates {
         model.pace(&mut schedule);
     }
-    let model_ns = model.ns(bed, &schedule, &taken, mode.control);
+    let model_ns = model.ns(
+        bed,
+        &schedule,
+        (&taken, &echoes(bed, &schedule)),
+        mode.control,
+    );
     let topology = Arc::clone(&bed.topology);
     let sent = sent(&topology, &schedule);
     let unpinned = bed.desired.intent().left_out.values().sum();
@@ -109,22 +114,39 @@ fn pinned(bed: &Bed, schedule: &Schedule) -> Vec<Option<Path>> {
 }
 
 fn natural_paths(bed: &Bed, schedule: &Schedule) -> Vec<Option<Path>> {
+    by_hash(bed, schedule, |flow| *flow)
+}
+
+/// The paths of acknowledgements, which nothing pins.
+fn echoes(bed: &Bed, schedule: &Schedule) -> Vec<Option<Path>> {
+    by_hash(bed, schedule, |flow| FlowSpec {
+        src: flow.dst,
+        dst: flow.src,
+        dst_qp: flow.src_qp,
+        src_port: flow.dst_port,
+        ..*flow
+    })
+}
+
+/// The paths that the switches' hash gives to what `of` makes of each flow.
+fn by_hash(
+    bed: &Bed,
+    schedule: &Schedule,
+    of: impl Fn(&FlowSpec) -> FlowSpec,
+) -> Vec<Option<Path>> {
     let network = bed.desired.planner().network(bed.desired.view());
     let policy = Options::default().buckets;
-    let flows = bed.flows(schedule).into_iter().zip(schedule.flows());
+    let flows = schedule.flows().iter().map(of);
     flows
-        .map(|(flow, spec)| {
+        .map(|flow| {
             let demand = Demand {
-                port: Some(spec.src_port),
-                ..flow.demand
+                src: flow.src.0,
+                dst: flow.dst.0,
+                bytes: flow.bytes,
+                port: Some(flow.src_port),
             };
-            let packet = Packet::roce(
-                &bed.topology,
-                spec.src,
-                spec.dst,
-                spec.udp_source_port,
-                spec.dst_qp,
-            );
+            let port = flow.udp_source_port;
+            let packet = Packet::roce(&bed.topology, flow.src, flow.dst, port, flow.dst_qp);
             natural(&bed.topology, &network, &demand, &packet, policy)
         })
         .collect()

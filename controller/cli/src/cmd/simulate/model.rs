@@ -62,12 +62,12 @@ impl Model {
         }
     }
 
-    /// How long it takes, ns.
+    /// How long it takes, ns, on these paths of its flows and of their acknowledgements.
     pub(super) fn ns(
         &self,
         bed: &Bed,
         schedule: &Schedule,
-        paths: &[Option<Path>],
+        (paths, echoes): (&[Option<Path>], &[Option<Path>]),
         control: Control,
     ) -> f64 {
         let run = Run {
@@ -77,7 +77,14 @@ impl Model {
         };
         let times = Times::new(&bed.topology, bed.emulator.config(), schedule, paths);
         let from_nics = from_nics(&bed.topology);
+        // Rates that marks set do not depend on how long acknowledgements take.
+        let echoes = if self.independent && control == Control::Window {
+            self.echoes(echoes)
+        } else {
+            Vec::new()
+        };
         let fabric = Fabric {
+            echoes: &echoes,
             capacity_bps: &self.capacity,
             from_nics: &from_nics,
             transport: self.transport(&bed.emulator.config().nic, &times, control),
@@ -85,13 +92,24 @@ impl Model {
         simulate_on(&fabric, &[run], |_| {})[0].took_ns + times.last_start + times.latency
     }
 
+    /// By stream, the directed links of its flow's acknowledgements.
+    fn echoes(&self, paths: &[Option<Path>]) -> Vec<Vec<u32>> {
+        let mut echoes = vec![Vec::new(); self.streams.len()];
+        for ((stream, _), path) in self.part.iter().zip(paths) {
+            let steps = path.iter().flat_map(|path| &path.steps);
+            echoes[*stream].extend(steps.map(|step| step.link * 2 + u32::from(step.upward)));
+        }
+        echoes
+    }
+
     fn transport(&self, nic: &NicConfig, times: &Times, control: Control) -> Transport {
-        // Flows that wait for each other have windows to spare wherever they are not held.
+        // Flows that wait for each other have windows and rates to spare wherever they are not held.
         let windows = (self.independent && control != Control::Rates).then(|| Windows {
             bits: f64::from(nic.window) * f64::from(nic.payload) * 8.0,
             delay_s: 2.0 * times.latency / 1e9,
         });
-        let law = nic.dcqcn.as_ref().filter(|_| control == Control::Dcqcn);
+        let climbs = self.independent && control == Control::Dcqcn;
+        let law = nic.dcqcn.as_ref().filter(|_| climbs);
         let line = self.capacity.iter().copied().max().unwrap_or(0) as f64;
         let recovery = law.map(|law| Recovery {
             interval_ns: law.increase_interval_ns,

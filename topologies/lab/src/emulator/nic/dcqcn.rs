@@ -228,7 +228,9 @@ mod tests {
     fn decreases_are_spaced_and_a_waiting_cnp_acts_later() {
         let config = slow_increase();
         let mut rate = RateController::new(LINE);
-        [0, 10_000, 20_000].map(|now| rate.on_cnp(&config, now));
+        for now in [0, 10_000, 20_000] {
+            rate.on_cnp(&config, now);
+        }
         assert_eq!(rate.rate_bps(&config, 49_999), LINE / 2);
         let later = rate.rate_bps(&config, 50_000);
         assert!(
@@ -254,7 +256,9 @@ mod tests {
     fn one_burst_of_cnps_leaves_the_target_where_it_was() {
         let config = slow_increase();
         let mut rate = RateController::new(LINE);
-        [0, 50_000, 100_000].map(|now| rate.on_cnp(&config, now));
+        for now in [0, 50_000, 100_000] {
+            rate.on_cnp(&config, now);
+        }
         let low = rate.rate_bps(&config, 100_000);
         // Half the way back to line rate.
         let expected = u64::midpoint(low, LINE);
