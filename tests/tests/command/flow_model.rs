@@ -84,7 +84,7 @@ fn unplaced_rings_agree() {
 #[ignore = "needs the built command; tests/run demo"]
 fn permutations_with_collisions_agree() {
     for control in CONTROLS {
-        for seed in ["1", "2", "3"] {
+        for seed in ["1", "2", "5"] {
             let own = [
                 "flows",
                 DEMO,

@@ -23,7 +23,7 @@ pub(super) struct Model {
     part: Vec<(usize, f64)>,
     /// Bits on the wire per bit of payload.
     wire: f64,
-    /// No flow waits for another.
+    /// No message waits for another.
     independent: bool,
 }
 
@@ -56,7 +56,8 @@ impl Model {
         Self {
             part: part.collect(),
             capacity: capacities(&bed.topology).into_iter().map(useful).collect(),
-            independent: order.len() == schedule.flows().len(),
+            independent: (0..schedule.messages().len())
+                .all(|message| schedule.after(message as u32).is_empty()),
             streams,
             wire: (payload + FRAME_OVERHEAD) as f64 / payload as f64,
         }
