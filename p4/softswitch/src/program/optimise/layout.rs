@@ -30,7 +30,7 @@ pub(super) fn layout(program: &Program, graph: &Graph) -> Option<Form> {
     for &start in &graph.actions {
         layout.place_all(start, false);
     }
-    let [stages @ ..] = graph.stages;
+    let stages = graph.stages;
     stages
         .into_iter()
         .for_each(|start| layout.place_all(start, true));
