@@ -80,34 +80,40 @@ fn unplaced_rings_agree() {
     }
 }
 
+/// One flow from every NIC to another; what the model's time differs by.
+fn permutation_error(paths: &str, control: &str, seed: &str) -> f64 {
+    let what = [
+        "flows",
+        DEMO,
+        "--pattern",
+        "permutation",
+        "--bytes",
+        "32MiB",
+    ];
+    let how = ["--paths", paths, "--control", control, "--seed", seed];
+    number(&simulate(&[&what[..], &how[..]].concat()), "model_error")
+}
+
 #[test]
 #[ignore = "needs the built command; tests/run demo"]
-fn permutations_with_collisions_agree() {
+fn permutations_agree() {
     for control in CONTROLS {
-        for seed in ["1", "2", "5"] {
-            let own = [
-                "flows",
-                DEMO,
-                "--pattern",
-                "permutation",
-                "--bytes",
-                "32MiB",
-            ];
-            let how = ["--paths", "ecmp", "--control", control, "--seed", seed];
-            agrees(&simulate(&[&own[..], &how[..]].concat()));
-        }
         for paths in ["placed", "hashed"] {
-            let own = [
-                "flows",
-                DEMO,
-                "--pattern",
-                "permutation",
-                "--bytes",
-                "32MiB",
-            ];
-            let how = ["--paths", paths, "--control", control];
-            agrees(&simulate(&[&own[..], &how[..]].concat()));
+            let error = permutation_error(paths, control, "1");
+            assert!(error.abs() <= 0.05, "{paths} {control}: {error}");
         }
+    }
+}
+
+/// Single draws of hashed paths are up to 16 % off (docs/explanation-traffic.md); their mean is not.
+#[test]
+#[ignore = "needs the built command; tests/run demo"]
+fn permutations_with_collisions_agree_in_the_mean() {
+    for control in CONTROLS {
+        let seeds = ["1", "2", "3", "4", "5"];
+        let errors = seeds.map(|seed| permutation_error("ecmp", control, seed).abs());
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        assert!(mean <= 0.05, "{control}: {errors:?}");
     }
 }
 
