@@ -45,7 +45,7 @@ mod value;
 pub use ids::*;
 pub use program::{LoadError, Program, UnknownName};
 pub use switch::{
-    Exclusive, NotARate, Packet, QueueCounts, QueueState, Rate, SharedSwitch, Switch, SwitchConfig,
-    SwitchStats,
+    Exclusive, NotARate, Packet, ProgramDrops, QueueCounts, QueueState, Rate, SharedSwitch, Switch,
+    SwitchConfig, SwitchStats, Work,
 };
 pub use value::Value;

@@ -2,49 +2,46 @@
 //! write, and everything the program can.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
 
 use crate::control::idle::IdleQueue;
-use crate::control::{CloneSession, CounterData, DigestMessage, Replica, ValueSetMember};
+use crate::control::{CloneSession, Replica, ValueSetMember};
 use crate::crc::{Crc, CrcParameters};
+use crate::exec::registers::RegisterLocks;
 use crate::ids::Port;
 use crate::meter::Meter;
 use crate::profile::Profile;
 use crate::program::{MeterUnit, Program};
-use crate::random::Random;
 use crate::table::Table;
 
 /// An indirect register array.
 pub(crate) struct Register {
     /// Words per cell.
     pub(crate) limbs: usize,
-    pub(crate) cells: Vec<u64>,
+    pub(crate) cells: Vec<AtomicU64>,
 }
 
 /// Forwarding state of one program on one switch.
 pub(crate) struct State {
     pub(crate) tables: Vec<Table>,
     pub(crate) profiles: Vec<Profile>,
-    /// Indirect counters; direct ones are empty here.
-    pub(crate) counters: Vec<Vec<CounterData>>,
     /// Indirect meters; direct ones are empty here.
-    pub(crate) meters: Vec<Vec<Meter>>,
+    pub(crate) meters: Vec<Vec<Mutex<Meter>>>,
     pub(crate) meter_bytes: Vec<bool>,
     /// Per table: its direct meter counts bytes.
     pub(crate) direct_meter_bytes: Vec<bool>,
     pub(crate) registers: Vec<Register>,
+    /// Of registers; there where several lanes share them.
+    pub(crate) locks: RegisterLocks,
     pub(crate) value_sets: Vec<ValueSet>,
     pub(crate) multicast: BTreeMap<u32, Vec<Replica>>,
     pub(crate) clones: BTreeMap<u32, CloneSession>,
-    pub(crate) digests: Vec<DigestMessage>,
-    pub(crate) digest_limit: usize,
     pub(crate) idle: IdleQueue,
     pub(crate) down: HashSet<Port>,
-    pub(crate) random: Random,
     /// Those of [`Program::custom_hashes`].
     pub(crate) crcs: Vec<Crc>,
-    pub(crate) digest_drops: u64,
-    pub(crate) failed_asserts: u64,
-    pub(crate) endless_loops: u64,
 }
 
 /// A parser value set: as written, and as matched.
@@ -62,10 +59,37 @@ pub(crate) struct SetMatch {
     pub(crate) ranges: Vec<Option<(crate::Value, crate::Value)>>,
 }
 
+/// Where a meter is.
+#[derive(Clone, Copy)]
+pub(crate) enum MeterAt {
+    /// A cell of an indirect meter.
+    Cell { meter: usize, index: usize },
+    /// An entry's.
+    Entry { table: usize, entry: usize },
+    /// The default entry's of a table.
+    Miss { table: usize },
+}
+
 impl State {
+    pub(crate) fn meter(&self, at: MeterAt) -> Option<&Mutex<Meter>> {
+        match at {
+            MeterAt::Cell { meter, index } => self.meters[meter].get(index),
+            MeterAt::Entry { table, entry } => self.tables[table].meters.get(entry),
+            MeterAt::Miss { table } => Some(&self.tables[table].miss_meter),
+        }
+    }
+
+    pub(crate) fn meter_mut(&mut self, at: MeterAt) -> Option<&mut Mutex<Meter>> {
+        match at {
+            MeterAt::Cell { meter, index } => self.meters[meter].get_mut(index),
+            MeterAt::Entry { table, entry } => self.tables[table].meters.get_mut(entry),
+            MeterAt::Miss { table } => Some(&mut self.tables[table].miss_meter),
+        }
+    }
+
     /// Empty state for a program. Const entries and default actions are the
     /// caller's to enter.
-    pub(crate) fn new(program: &Program, seed: u64, digest_limit: usize) -> Self {
+    pub(crate) fn new(program: &Program) -> Self {
         let defs = program.tables().iter().zip(&program.parts.tables);
         let bytes = |m: &crate::program::MeterInfo| m.unit == MeterUnit::Bytes;
         State {
@@ -75,19 +99,11 @@ impl State {
                 .iter()
                 .map(|_| Profile::default())
                 .collect(),
-            counters: program
-                .counters()
-                .iter()
-                .map(|c| match c.is_indirect() {
-                    true => vec![CounterData::default(); c.size],
-                    false => Vec::new(),
-                })
-                .collect(),
             meters: program
                 .meters()
                 .iter()
                 .map(|m| match m.is_indirect() {
-                    true => vec![Meter::default(); m.size],
+                    true => (0..m.size).map(|_| Mutex::default()).collect(),
                     false => Vec::new(),
                 })
                 .collect(),
@@ -105,9 +121,10 @@ impl State {
                 .iter()
                 .map(|r| Register {
                     limbs: r.limbs(),
-                    cells: vec![0; r.size * r.limbs()],
+                    cells: (0..r.size * r.limbs()).map(|_| AtomicU64::new(0)).collect(),
                 })
                 .collect(),
+            locks: RegisterLocks::default(),
             value_sets: program
                 .value_sets()
                 .iter()
@@ -115,19 +132,13 @@ impl State {
                 .collect(),
             multicast: BTreeMap::new(),
             clones: BTreeMap::new(),
-            digests: Vec::new(),
-            digest_limit,
             idle: IdleQueue::default(),
             down: HashSet::new(),
-            random: Random::new(seed),
             crcs: program
                 .custom_hashes()
                 .iter()
                 .map(|hash| Crc::new(hash.bits, CrcParameters::standard(hash.bits)))
                 .collect(),
-            digest_drops: 0,
-            failed_asserts: 0,
-            endless_loops: 0,
         }
     }
 }

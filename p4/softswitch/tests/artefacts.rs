@@ -7,7 +7,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Programs whose artefacts are compared, and whether they have a P4Info.
-const PROGRAMS: [(&str, bool); 3] = [("router", true), ("copies", false), ("lookups", false)];
+const PROGRAMS: [(&str, bool); 4] = [
+    ("router", true),
+    ("copies", false),
+    ("lanes", false),
+    ("lookups", false),
+];
 
 #[test]
 fn compiled_programs_match_their_sources() {

@@ -1,9 +1,11 @@
 //! Operations on counters, meters, registers and value sets.
 
+use std::sync::atomic::Ordering;
+
 use super::{ControlError, CounterData, MatchField, MeterConfig, Result, ValueSetMember};
 use crate::ids::{CounterId, MeterId, RegisterId, ValueSetId};
 use crate::program::code::{limbs, ones};
-use crate::program::{Program, ValueSetInfo};
+use crate::program::{CounterInfo, Program, ValueSetInfo};
 use crate::state::{SetMatch, ValueSet};
 use crate::switch::Switch;
 use crate::value::Value;
@@ -31,14 +33,14 @@ fn beyond(size: usize, index: u64, what: &str) -> ControlError {
     }
 }
 
-fn counter_name(program: &Program, counter: CounterId) -> Result<&str> {
+fn counter_info(program: &Program, counter: CounterId) -> Result<&CounterInfo> {
     let unknown = ControlError::UnknownId {
         kind: "counter",
         id: counter.0,
     };
     let info = program.counters().get(counter.index()).ok_or(unknown)?;
     match info.is_indirect() {
-        true => Ok(&info.name),
+        true => Ok(info),
         false => Err(ControlError::Invalid(format!(
             "counter {} is direct",
             info.name
@@ -78,9 +80,8 @@ impl Switch {
     /// # Errors
     /// When there is no such counter or cell.
     pub fn counter_read(&self, counter: CounterId, index: u64) -> Result<CounterData> {
-        let (program, state) = self.both()?;
-        let name = counter_name(program, counter)?;
-        cell(&state.counters[counter.index()], index, name).copied()
+        let at = self.counter_cell(counter, index)?;
+        Ok(self.sum(|ledger| ledger.counters[counter.index()][at]))
     }
 
     /// Sets a cell of an indirect counter.
@@ -93,10 +94,19 @@ impl Switch {
         index: u64,
         data: CounterData,
     ) -> Result<()> {
-        let (program, state) = self.both_mut()?;
-        let name = counter_name(program, counter)?;
-        *cell_mut(&mut state.counters[counter.index()], index, name)? = data;
+        let at = self.counter_cell(counter, index)?;
+        self.set_sum(data, |ledger, data| {
+            ledger.counters[counter.index()][at] = data
+        });
         Ok(())
+    }
+
+    /// Where a cell of an indirect counter is.
+    fn counter_cell(&self, counter: CounterId, index: u64) -> Result<usize> {
+        let (program, _) = self.both()?;
+        let info = counter_info(program, counter)?;
+        let at = usize::try_from(index).ok().filter(|&at| at < info.size);
+        at.ok_or_else(|| beyond(info.size, index, &info.name))
     }
 
     /// Reads a cell of an indirect meter; `None`: not set, always green.
@@ -106,7 +116,8 @@ impl Switch {
     pub fn meter_read(&self, meter: MeterId, index: u64) -> Result<Option<MeterConfig>> {
         let (program, state) = self.both()?;
         let name = meter_name(program, meter)?;
-        Ok(cell(&state.meters[meter.index()], index, name)?.config())
+        let cell = cell(&state.meters[meter.index()], index, name)?;
+        Ok(cell.lock().config())
     }
 
     /// Sets a cell of an indirect meter, with full buckets; `None`: unset.
@@ -123,7 +134,8 @@ impl Switch {
         check_meter(config.as_ref())?;
         let (program, state) = self.both_mut()?;
         let name = meter_name(program, meter)?;
-        cell_mut(&mut state.meters[meter.index()], index, name)?.configure(config);
+        let cell = cell_mut(&mut state.meters[meter.index()], index, name)?;
+        cell.get_mut().configure(config);
         Ok(())
     }
 
@@ -141,7 +153,9 @@ impl Switch {
         let own = &state.registers[register.index()];
         let at = usize::try_from(index).ok().filter(|&i| i < info.size);
         let at = at.ok_or_else(|| beyond(info.size, index, &info.name))?;
-        Ok(Value::from_limbs(&own.cells[at * own.limbs..][..own.limbs]))
+        let words = own.cells[at * own.limbs..][..own.limbs].iter();
+        let words: Vec<u64> = words.map(|word| word.load(Ordering::Relaxed)).collect();
+        Ok(Value::from_limbs(&words))
     }
 
     /// Writes a cell of a register array.
@@ -174,7 +188,7 @@ impl Switch {
             .iter_mut()
             .enumerate()
         {
-            *word = value.limb(i);
+            *word.get_mut() = value.limb(i);
         }
         Ok(())
     }

@@ -65,7 +65,7 @@ impl Switch {
                 continue;
             }
             let mut due = slot
-                .last_hit
+                .last_hit()
                 .max(slot.restarted)
                 .saturating_add(slot.timeout);
             if due <= now {

@@ -134,9 +134,10 @@ impl Switch {
     /// [`crate::SwitchConfig::digest_limit`] are kept; later ones are dropped
     /// and counted.
     pub fn take_digests(&mut self) -> Vec<DigestMessage> {
-        self.state
-            .as_mut()
-            .map(|s| std::mem::take(&mut s.digests))
-            .unwrap_or_default()
+        let mut digests = Vec::new();
+        for ledger in self.ledgers_mut() {
+            digests.append(&mut ledger.digests);
+        }
+        digests
     }
 }

@@ -32,8 +32,10 @@ impl Switch {
     ) -> Result<()> {
         let (info, own) = self.resources(table)?;
         check_handle(own, info, entry)?;
-        let counter = own.counters.get_mut(entry.0 as usize);
-        *counter.ok_or_else(|| lacks(info, "counter"))? = data;
+        if !own.has_counter() {
+            return Err(lacks(info, "counter"));
+        }
+        self.set_entry_count(table, entry, data);
         Ok(())
     }
 
@@ -51,7 +53,8 @@ impl Switch {
         let (info, own) = self.resources(table)?;
         check_handle(own, info, entry)?;
         let meter = own.meters.get_mut(entry.0 as usize);
-        meter.ok_or_else(|| lacks(info, "meter"))?.configure(config);
+        let meter = meter.ok_or_else(|| lacks(info, "meter"))?;
+        meter.get_mut().configure(config);
         Ok(())
     }
 
@@ -63,7 +66,8 @@ impl Switch {
         let (info, own) = self.resources(table)?;
         check_handle(own, info, entry)?;
         let meter = own.meters.get_mut(entry.0 as usize);
-        meter.ok_or_else(|| lacks(info, "meter"))?.reset_counts();
+        let meter = meter.ok_or_else(|| lacks(info, "meter"))?;
+        meter.get_mut().reset_counts();
         Ok(())
     }
 
@@ -75,10 +79,11 @@ impl Switch {
         let (program, state) = self.both()?;
         info(program, table)?;
         let own = &state.tables[table.index()];
+        let meter = own.miss_meter.lock();
         Ok(DefaultResources {
-            counter: own.has_counter().then_some(own.miss_counter),
-            meter: own.miss_meter.config(),
-            meter_counts: own.has_meter().then(|| own.miss_meter.counts()),
+            counter: own.has_counter().then(|| self.miss_count(table)),
+            meter: meter.config(),
+            meter_counts: own.has_meter().then(|| meter.counts()),
         })
     }
 
@@ -88,10 +93,10 @@ impl Switch {
     /// When the table has no direct counter.
     pub fn set_default_counter(&mut self, table: TableId, data: CounterData) -> Result<()> {
         let (info, own) = self.resources(table)?;
-        match own.has_counter() {
-            true => own.miss_counter = data,
-            false => return Err(lacks(info, "counter")),
+        if !own.has_counter() {
+            return Err(lacks(info, "counter"));
         }
+        self.set_miss_count(table, data);
         Ok(())
     }
 
@@ -104,7 +109,7 @@ impl Switch {
         check_meter(config.as_ref())?;
         let (info, own) = self.resources(table)?;
         match own.has_meter() {
-            true => own.miss_meter.configure(config),
+            true => own.miss_meter.get_mut().configure(config),
             false => return Err(lacks(info, "meter")),
         }
         Ok(())
@@ -117,7 +122,7 @@ impl Switch {
     pub fn reset_default_meter_counts(&mut self, table: TableId) -> Result<()> {
         let (info, own) = self.resources(table)?;
         match own.has_meter() {
-            true => own.miss_meter.reset_counts(),
+            true => own.miss_meter.get_mut().reset_counts(),
             false => return Err(lacks(info, "meter")),
         }
         Ok(())
@@ -130,7 +135,8 @@ impl Switch {
     pub fn meter_counts(&self, meter: MeterId, index: u64) -> Result<[CounterData; 3]> {
         let (program, state) = self.both()?;
         let name = meter_name(program, meter)?;
-        Ok(cell(&state.meters[meter.index()], index, name)?.counts())
+        let cell = cell(&state.meters[meter.index()], index, name)?;
+        Ok(cell.lock().counts())
     }
 
     /// Starts counting what a cell of an indirect meter gives which colour anew.
@@ -140,7 +146,8 @@ impl Switch {
     pub fn reset_meter_counts(&mut self, meter: MeterId, index: u64) -> Result<()> {
         let (program, state) = self.both_mut()?;
         let name = meter_name(program, meter)?;
-        cell_mut(&mut state.meters[meter.index()], index, name)?.reset_counts();
+        let cell = cell_mut(&mut state.meters[meter.index()], index, name)?;
+        cell.get_mut().reset_counts();
         Ok(())
     }
 }

@@ -1,15 +1,15 @@
 //! Operations on tables.
 
 use super::{
-    ActionCall, ControlError, EntryAction, EntryHandle, EntryView, MatchField, Result, TableEntry,
-    decode_call, encode_call,
+    ActionCall, ControlError, CounterData, EntryAction, EntryHandle, EntryView, MatchField, Result,
+    TableEntry, decode_call, encode_call,
 };
 use crate::ids::TableId;
 use crate::program::{Implementation, Program, TableInfo};
 use crate::state::State;
 use crate::switch::Switch;
 use crate::table::key::EntryKey;
-use crate::table::{Table, Target};
+use crate::table::{Idle, Table, Target};
 
 pub(super) fn info(program: &Program, table: TableId) -> Result<&TableInfo> {
     program
@@ -258,6 +258,9 @@ impl Switch {
         own.set_idle(handle, entry.idle_timeout, now, true);
         own.set_metadata(handle, &entry.metadata);
         state.idle.watch(table, own, handle);
+        if own.has_counter() {
+            self.set_entry_count(table, handle, CounterData::default());
+        }
         Ok(handle)
     }
 
@@ -343,20 +346,20 @@ impl Switch {
         check_handle(own, info, entry)?;
         let action = action_of(program, state, info, own.target(entry.0), own.data(entry.0));
         let at = entry.0 as usize;
-        let idle = own.idle.get(at).copied().unwrap_or_default();
+        let idle = own.idle.get(at);
         Ok(EntryView {
             entry: TableEntry {
                 key: own.key(info, entry),
                 priority: own.priority(entry),
                 action: action.ok_or_else(|| not_found(info))?,
-                idle_timeout: idle.timeout,
+                idle_timeout: idle.map_or(0, |idle| idle.timeout),
                 metadata: own.metadata(entry).to_vec(),
             },
             is_const: own.is_const(entry),
-            counter: own.counters.get(at).copied(),
-            meter: own.meters.get(at).and_then(crate::meter::Meter::config),
-            meter_counts: own.meters.get(at).map(crate::meter::Meter::counts),
-            last_hit: idle.last_hit,
+            counter: own.has_counter().then(|| self.entry_count(table, entry)),
+            meter: own.meters.get(at).and_then(|meter| meter.lock().config()),
+            meter_counts: own.meters.get(at).map(|meter| meter.lock().counts()),
+            last_hit: idle.map_or(0, Idle::last_hit),
         })
     }
 

@@ -7,7 +7,7 @@ use crate::ids::DigestId;
 use crate::program::DigestField;
 use crate::program::code::{Indexed, Ins, Pc, Slot, limbs};
 use crate::program::parser::{Case, KeyWord, Select};
-use crate::state::{SetMatch, State};
+use crate::state::{MeterAt, SetMatch, State};
 use crate::value::Value;
 
 impl Run<'_> {
@@ -108,7 +108,7 @@ impl Run<'_> {
             Ins::Assert { a } => {
                 if frame[at(a)] == 0 {
                     self.requests.abort = true;
-                    self.state.failed_asserts += 1;
+                    self.ledger.stats.failed_asserts += 1;
                     return false;
                 }
             }
@@ -120,36 +120,40 @@ impl Run<'_> {
     }
 
     pub(super) fn stateful(&mut self, ins: Ins) {
-        let frame = &mut self.machine.frame;
         match ins {
-            Ins::RegisterRead { d, register, index } => {
-                let register = &self.state.registers[at(register)];
-                let n = register.limbs;
-                if let Some(cell) = cell(&register.cells, n, frame[at(index)]) {
-                    frame[at(d)..at(d) + n].copy_from_slice(&register.cells[cell]);
-                }
-            }
-            Ins::RegisterWrite { register, index, a } => {
-                let register = &mut self.state.registers[at(register)];
-                let n = register.limbs;
-                if let Some(cell) = cell(&register.cells, n, frame[at(index)]) {
-                    register.cells[cell].copy_from_slice(&frame[at(a)..at(a) + n]);
-                }
-            }
+            Ins::RegisterRead {
+                d,
+                register,
+                index,
+                hold,
+            } => self.read_register(d, at(register), index, hold),
+            Ins::RegisterWrite {
+                register,
+                index,
+                a,
+                free,
+            } => self.write_register(at(register), index, a, free),
             Ins::Meter { d, meter, index } => {
+                let frame = &mut self.machine.frame;
                 let index = usize::try_from(frame[at(index)]).unwrap_or(usize::MAX);
                 let amount = match self.state.meter_bytes[at(meter)] {
                     true => self.packet.ingress_len,
                     false => 1,
                 };
-                if let Some(meter) = self.state.meters[at(meter)].get_mut(index) {
-                    frame[at(d)] = meter.colour(amount, self.packet.ingress_len, self.now);
+                let meter = MeterAt::Cell {
+                    meter: at(meter),
+                    index,
+                };
+                let bytes = self.packet.ingress_len;
+                if let Some(colour) = self.state.colour(meter, amount, bytes, self.now) {
+                    frame[at(d)] = colour;
                 }
             }
             Ins::Random { d, lo, hi } => {
+                let frame = &mut self.machine.frame;
                 let (lo, hi) = (frame[at(lo)], frame[at(hi)]);
                 if lo <= hi {
-                    frame[at(d)] = self.state.random.between(lo, hi);
+                    frame[at(d)] = self.ledger.random.between(lo, hi);
                 }
             }
             _ => unreachable!("called for stateful instructions only"),
@@ -166,7 +170,7 @@ impl Run<'_> {
             self.packet,
             bytes,
             calc::Own {
-                random: &mut self.state.random,
+                random: &mut self.ledger.random,
                 crcs: &self.state.crcs,
             },
         );
@@ -184,7 +188,7 @@ impl Run<'_> {
             self.packet,
             bytes,
             calc::Own {
-                random: &mut self.state.random,
+                random: &mut self.ledger.random,
                 crcs: &self.state.crcs,
             },
         );
@@ -317,8 +321,8 @@ impl Run<'_> {
 
     /// Puts a digest message together.
     pub(crate) fn send_digest(&mut self, digest: u16) {
-        if self.state.digests.len() >= self.state.digest_limit {
-            self.state.digest_drops += 1;
+        if self.ledger.digests.len() >= self.ledger.digest_limit {
+            self.ledger.stats.digest_drops += 1;
             return;
         }
         let values = self.program.parts.digests[at(digest)]
@@ -339,14 +343,8 @@ impl Run<'_> {
             let name = self.program.digests()[digest.index()].name.clone();
             tracer.push(crate::trace::Event::Digest { name });
         }
-        self.state.digests.push(DigestMessage { digest, values });
+        self.ledger.digests.push(DigestMessage { digest, values });
     }
-}
-
-/// Where a cell of a register array is.
-fn cell(cells: &[u64], n: usize, index: u64) -> Option<std::ops::Range<usize>> {
-    let start = usize::try_from(index).ok()?.checked_mul(n)?;
-    (start < cells.len()).then_some(start..start + n)
 }
 
 fn load_at(frame: &mut Frame, x: Indexed, d: Slot, index: Slot) {

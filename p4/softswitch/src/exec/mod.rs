@@ -5,12 +5,14 @@ pub(crate) mod calc;
 mod externs;
 mod headers;
 pub(crate) mod packet;
+pub(crate) mod registers;
 mod wide;
 
 use crate::program::Program;
 use crate::program::code::{Ins, Pc, Slot, ones};
 use crate::program::form::{Form, Source, Start};
-use crate::state::State;
+use crate::state::MeterAt;
+use crate::switch::{Access, Ledger};
 use crate::table::Target;
 use crate::trace::Tracer;
 use bits::sign_extend;
@@ -37,6 +39,8 @@ pub(crate) struct Machine {
     pub(crate) tracer: Option<Box<Tracer>>,
     key: Vec<u64>,
     bytes: Vec<u8>,
+    /// Locks of registers that the packet has, see [`crate::program::law`].
+    held: Vec<u32>,
 }
 
 /// Words of the longest key of a program, at least.
@@ -60,6 +64,7 @@ impl Machine {
             tracer: None,
             key: Vec::new(),
             bytes: Vec::new(),
+            held: Vec::new(),
         }
     }
 
@@ -106,8 +111,9 @@ impl Machine {
 /// One packet in the interpreter.
 pub(crate) struct Run<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) state: &'a mut State,
+    pub(crate) state: Access<'a>,
     pub(crate) machine: &'a mut Machine,
+    pub(crate) ledger: &'a mut Ledger,
     pub(crate) packet: &'a mut Inner,
     pub(crate) requests: &'a mut Requests,
     /// ns.
@@ -141,7 +147,11 @@ impl Run<'_> {
         let program = self.program;
         if self.machine.tracer.is_none() {
             let form = &program.fast;
-            return self.run_code::<false>(form, form.at[entry as usize]);
+            self.run_code::<false>(form, form.at[entry as usize]);
+            if !self.machine.held.is_empty() {
+                self.unlock_all();
+            }
+            return;
         }
         self.trace_begin(entry);
         self.run_code::<true>(&program.parts.plain, entry);
@@ -223,7 +233,7 @@ impl Run<'_> {
                     rounds -= 1;
                     if rounds == 0 {
                         self.requests.abort = true;
-                        self.state.endless_loops += 1;
+                        self.ledger.stats.endless_loops += 1;
                         return;
                     }
                     pc = to as usize;
@@ -264,7 +274,7 @@ impl Run<'_> {
                 }
                 Ins::Count { counter, index } => {
                     let index = usize::try_from(get!(index)).unwrap_or(usize::MAX);
-                    if let Some(cell) = self.state.counters[at(counter)].get_mut(index) {
+                    if let Some(cell) = self.ledger.counters[at(counter)].get_mut(index) {
                         cell.packets += 1;
                         cell.bytes += self.packet.ingress_len;
                     }
@@ -302,7 +312,7 @@ impl Run<'_> {
                         return self.fail(self.program.errors.timeout);
                     }
                     let select = &form.selects[usize::from(select)];
-                    pc = externs::select(select, frame, self.state) as usize;
+                    pc = externs::select(select, frame, &self.state) as usize;
                 }
                 Ins::Goto { to } => {
                     fuel -= 1;
@@ -469,45 +479,42 @@ impl Run<'_> {
     /// Counts a hit, runs the direct meter, restarts the timer.
     #[inline(never)]
     fn note_hit(&mut self, number: usize, at: usize) {
-        let table = &mut self.state.tables[number];
-        let bytes = self.packet.ingress_len;
-        if let Some(idle) = table.idle.get_mut(at) {
-            idle.last_hit = self.now;
+        let table = &self.state.tables[number];
+        if let Some(idle) = table.idle.get(at) {
+            idle.note_hit(self.now);
         }
-        if let Some(meter) = table.meters.get_mut(at) {
-            let amount = match self.state.direct_meter_bytes[number] {
-                true => bytes,
-                false => 1,
-            };
-            let colour = meter.colour(amount, bytes, self.now);
-            if let Some((slot, bits)) = self.program.parts.tables[number].meter_target {
-                self.machine.frame[usize::from(slot)] = colour & ones(bits);
-            }
+        if table.has_counter() {
+            self.ledger.hit(number, at, self.packet.ingress_len);
         }
-        if let Some(counter) = table.counters.get_mut(at) {
-            counter.packets += 1;
-            counter.bytes += bytes;
+        if table.has_meter() {
+            let (table, entry) = (number, at);
+            self.meter_directly(number, MeterAt::Entry { table, entry });
         }
     }
 
     /// Counts a miss and runs the default entry's meter.
     #[inline(never)]
     fn note_miss(&mut self, number: usize) {
-        let table = &mut self.state.tables[number];
-        let bytes = self.packet.ingress_len;
+        let table = &self.state.tables[number];
         if table.has_counter() {
-            table.miss_counter.packets += 1;
-            table.miss_counter.bytes += bytes;
+            self.ledger.miss(number, self.packet.ingress_len);
         }
-        if table.has_meter() && table.miss_meter.config().is_some() {
-            let amount = match self.state.direct_meter_bytes[number] {
-                true => bytes,
-                false => 1,
-            };
-            let colour = table.miss_meter.colour(amount, bytes, self.now);
-            if let Some((slot, bits)) = self.program.parts.tables[number].meter_target {
-                self.machine.frame[usize::from(slot)] = colour & ones(bits);
-            }
+        if table.has_meter() && table.miss_meter.lock().config().is_some() {
+            self.meter_directly(number, MeterAt::Miss { table: number });
+        }
+    }
+
+    /// Executes a table's direct meter.
+    fn meter_directly(&mut self, number: usize, at: MeterAt) {
+        let bytes = self.packet.ingress_len;
+        let amount = match self.state.direct_meter_bytes[number] {
+            true => bytes,
+            false => 1,
+        };
+        let colour = self.state.colour(at, amount, bytes, self.now);
+        let target = self.program.parts.tables[number].meter_target;
+        if let (Some(colour), Some((slot, bits))) = (colour, target) {
+            self.machine.frame[usize::from(slot)] = colour & ones(bits);
         }
     }
 
@@ -530,7 +537,7 @@ impl Run<'_> {
                     profile.group(group),
                     &self.program.parts.selectors[id.index()],
                 ) {
-                    (Some(group), _) if group.random => group.pick(self.state.random.next()),
+                    (Some(group), _) if group.random => group.pick(self.ledger.random.next()),
                     (Some(group), Some(calculation)) if !group.is_empty() => {
                         group.pick(calc::evaluate(
                             calculation,
@@ -538,7 +545,7 @@ impl Run<'_> {
                             self.packet,
                             &mut self.machine.bytes,
                             calc::Own {
-                                random: &mut self.state.random,
+                                random: &mut self.ledger.random,
                                 crcs: &self.state.crcs,
                             },
                         ))

@@ -21,6 +21,8 @@ pub(crate) struct Inner {
     pub(crate) cut: usize,
     /// Its words, while it is queued.
     pub(crate) words: Vec<u64>,
+    /// Its words are in a lane's frame instead, while it is queued.
+    pub(crate) is_resident: bool,
     /// The queue it waits in.
     pub(crate) queue: u8,
     /// Its number while the switch traces.
@@ -51,6 +53,7 @@ impl Inner {
         self.ingress_len = len as u64;
         self.length = len as u64;
         self.cut = usize::MAX;
+        self.is_resident = false;
     }
 
     /// Copies another packet, its words excepted.
@@ -63,6 +66,7 @@ impl Inner {
         self.length = from.length;
         self.cut = usize::MAX;
         self.number = from.number;
+        self.is_resident = false;
     }
 
     pub(crate) fn payload(&self) -> &[u8] {

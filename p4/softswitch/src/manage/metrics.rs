@@ -10,7 +10,7 @@ use super::rpcs::RpcCounts;
 use crate::ids::{Port, TableId};
 use crate::ports::Ports;
 use crate::server::Server;
-use crate::switch::{QueueState, SwitchStats};
+use crate::switch::{ProgramDrops, QueueState, SwitchStats};
 
 /// How long a client may take for one request.
 const CLIENT_LIMIT: Duration = Duration::from_secs(5);
@@ -26,11 +26,14 @@ pub struct Metrics {
     pub ports: Ports,
     /// The calls of its gRPC server.
     pub rpcs: RpcCounts,
+    /// Threads that move packets.
+    pub workers: usize,
 }
 
 /// A switch's figures of one moment.
 struct Snapshot {
     stats: SwitchStats,
+    drops: Vec<(Port, ProgramDrops)>,
     queues: Vec<(Port, QueueState)>,
     /// Every table's name and its number of entries.
     tables: Vec<(String, usize)>,
@@ -44,6 +47,7 @@ impl Metrics {
         let snapshot = self.switch_state();
         queues_text(&mut text, &snapshot.queues);
         drops_text(&mut text, &snapshot.stats);
+        program_drops_text(&mut text, &snapshot.drops);
         text.family("meridian_table_entries", "gauge", "Entries of a table.");
         for (name, entries) in snapshot.tables {
             text.value(
@@ -52,6 +56,12 @@ impl Metrics {
                 entries as u64,
             );
         }
+        text.single(
+            "meridian_workers",
+            "gauge",
+            "Threads that move packets.",
+            self.workers as u64,
+        );
         self.server_text(&mut text);
         text.0
     }
@@ -132,6 +142,7 @@ impl Metrics {
         });
         Snapshot {
             stats: switch.stats(),
+            drops: switch.program_drops(),
             queues,
             tables,
         }
@@ -249,6 +260,19 @@ fn queues_text(text: &mut Text, queues: &[(Port, QueueState)]) {
                 ("queue", &*state.queue.to_string()),
             ];
             text.value(name, &labels, of(state));
+        }
+    }
+}
+
+fn program_drops_text(text: &mut Text, drops: &[(Port, ProgramDrops)]) {
+    const NAME: &str = "meridian_program_drops_total";
+    let help = "Packets that the program dropped: in ingress by the port they came in on, in egress by \
+                the port they would have left by.";
+    text.family(NAME, "counter", help);
+    for (port, drops) in drops {
+        let port = port.to_string();
+        for (pipeline, value) in [("ingress", drops.ingress), ("egress", drops.egress)] {
+            text.value(NAME, &[("port", &port), ("pipeline", pipeline)], value);
         }
     }
 }

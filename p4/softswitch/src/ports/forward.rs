@@ -24,7 +24,7 @@ const RING_MAX: usize = 4 << 20;
 pub struct ForwarderConfig {
     /// Threads that receive and send; the interfaces are dealt out to them. `None`: as many as
     /// there are cores, but not more than interfaces.
-    pub threads: Option<usize>,
+    pub workers: Option<usize>,
     /// Logs so many bytes of each packet that comes and goes; 0: none.
     pub dump: usize,
 }
@@ -61,9 +61,10 @@ impl Ports {
 
 /// Drives the interfaces of one switch; see [`run`](Self::run).
 ///
-/// Each interface belongs to one thread, which receives from it, gives what came to the switch in
-/// batches, and sends whatever then is ready, by whichever port. The switch's lock is held for one
-/// batch at a time, never while a system call moves frames.
+/// Each interface belongs to one worker, a thread which receives from it, gives what came to the
+/// switch in batches, and sends whatever then is ready, by whichever port. A worker alone has the
+/// switch to itself for a batch at a time; several have a lane of it each and work at the same
+/// time. Nobody holds the switch while a system call moves frames.
 pub struct Forwarder {
     shared: Arc<Shared>,
     /// The first one runs on the thread that calls `run`.
@@ -100,9 +101,9 @@ impl Forwarder {
             });
             Ok(outlet)
         })?;
-        let threads = forwarder.workers.len();
+        let workers = forwarder.workers.len();
         for (at, inlet) in inlets.into_iter().enumerate() {
-            forwarder.workers[at % threads].inlets.push(inlet);
+            forwarder.workers[at % workers].inlets.push(inlet);
         }
         for worker in &mut forwarder.workers {
             worker.follow_links();
@@ -125,7 +126,7 @@ impl Forwarder {
         config: &ForwarderConfig,
     ) -> Result<Self, OpenError> {
         let one = ForwarderConfig {
-            threads: Some(1),
+            workers: Some(1),
             ..config.clone()
         };
         let mut forwarder = Self::build(server, clock, specs, &one, |spec| {
@@ -167,9 +168,12 @@ impl Forwarder {
             dump: config.dump,
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = config.threads.unwrap_or(cores).min(specs.len()).max(1);
-        let workers = (0..threads)
-            .map(|number| Worker::new(shared.clone(), number == 0))
+        let count = config.workers.unwrap_or(cores).min(specs.len()).max(1);
+        if count > 1 {
+            shared.server.switch().set_lanes(count);
+        }
+        let workers = (0..count)
+            .map(|number| Worker::new(shared.clone(), (count > 1).then_some(number)))
             .collect::<io::Result<_>>()?;
         Ok(Forwarder { shared, workers })
     }
@@ -204,7 +208,7 @@ impl Forwarder {
     }
 
     /// Threads that receive and send.
-    pub fn threads(&self) -> usize {
+    pub fn workers(&self) -> usize {
         self.workers.len()
     }
 

@@ -9,7 +9,7 @@ use super::pcap::PcapWriter;
 use super::spec::PortSpec;
 use super::worker::dump;
 use crate::ids::Port;
-use crate::switch::Switch;
+use crate::switch::Work;
 
 /// What passed an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,13 +168,14 @@ impl Outlet {
 
     /// Takes what the port may send now out of the switch and puts it in line; whether there was
     /// anything.
-    pub(super) fn take(&self, switch: &mut Switch, port: Port, now: u64) -> bool {
+    pub(super) fn take(&self, work: &mut Work<'_>, port: Port, now: u64) -> bool {
         let mut frames = lock(&self.pending);
         let frames = &mut *frames;
         let before = frames.ends.len();
-        while switch.dequeue_into(port, now, &mut frames.bytes).is_some() {
+        while work.dequeue_into(port, now, &mut frames.bytes).is_some() {
             frames.ends.push(frames.bytes.len());
         }
+        work.leave(port);
         frames.ends.len() > before
     }
 

@@ -16,7 +16,7 @@ use super::ring::{Ring, Shape};
 use super::wake::Waker;
 use crate::ids::Port;
 use crate::server::{Clock, Server};
-use crate::switch::{Exclusive, Switch};
+use crate::switch::{Exclusive, Work};
 
 /// Frames taken in while the switch is locked once.
 const BATCH: usize = 64;
@@ -107,30 +107,37 @@ pub(super) struct Worker {
     pub(super) waker: Waker,
     /// The first worker also does what the server has due.
     pub(super) is_first: bool,
+    /// Which of the switch's lanes it works with; `None`: it is the only worker, and takes the
+    /// switch alone.
+    lane: Option<usize>,
     pub(super) replay: Option<Replay>,
     monitor: OwnedFd,
     large: Vec<u8>,
     scratch: Vec<u8>,
     ready: Vec<Port>,
     touched: Vec<usize>,
+    /// The switch has something for its controllers.
+    is_called: bool,
     /// When (ns) the switch has packets that rates hold back until then.
     due: Option<u64>,
     next_tick: u64,
 }
 
 impl Worker {
-    pub(super) fn new(shared: Arc<Shared>, is_first: bool) -> io::Result<Self> {
+    pub(super) fn new(shared: Arc<Shared>, lane: Option<usize>) -> io::Result<Self> {
         Ok(Worker {
             shared,
             inlets: Vec::new(),
             waker: Waker::new()?,
-            is_first,
+            is_first: lane.is_none_or(|lane| lane == 0),
+            lane,
             replay: None,
             monitor: link_monitor()?,
             large: Vec::new(),
             scratch: Vec::new(),
             ready: Vec::new(),
             touched: Vec::new(),
+            is_called: false,
             due: None,
             next_tick: 0,
         })
@@ -152,6 +159,8 @@ impl Worker {
                 match event.at {
                     0 => {
                         drain(self.waker.fd());
+                        self.take_over();
+                        self.is_called = true;
                         self.drain_switch();
                     }
                     1 => {
@@ -256,33 +265,45 @@ impl Worker {
         let cut_before = ring.cut();
         let (mut frames, mut bytes) = (0, 0);
         let (scratch, capture) = (&mut self.scratch, &mut inlet.capture);
-        let mut switch = shared.lock();
         let mut out = Out {
             shared: &shared,
             ready: &mut self.ready,
             touched: &mut self.touched,
+            is_called: &mut self.is_called,
         };
-        let taken = ring.receive(BATCH, &mut self.large, |frame, pending| {
-            let mut pending = *pending;
-            pending.is_ip = is_ip;
-            finish(frame, &pending, scratch, |frame| {
-                if let Some(capture) = capture {
-                    // A full disk shows when the capture is flushed.
-                    let _ = capture.write(frame, epoch);
-                }
-                if shared.dump > 0 {
-                    dump("received", port, frame, shared.dump);
-                }
-                switch.ingress(port, frame, now);
-                frames += 1;
-                bytes += frame.len() as u64;
-                if frames % DRAIN_EVERY == 0 {
-                    out.fill(&mut switch, now);
-                }
+        let large = &mut self.large;
+        let (taken, due, lost) = shared.server.switch().turn(self.lane, |mut work| {
+            let mut lost = 0;
+            let taken = ring.receive(BATCH, large, |frame, pending| {
+                let mut pending = *pending;
+                pending.is_ip = is_ip;
+                finish(frame, &pending, scratch, |frame| {
+                    if let Some(capture) = capture {
+                        // A full disk shows when the capture is flushed.
+                        let _ = capture.write(frame, epoch);
+                    }
+                    if shared.dump > 0 {
+                        dump("received", port, frame, shared.dump);
+                    }
+                    frames += 1;
+                    bytes += frame.len() as u64;
+                    let Some(work) = &mut work else {
+                        lost += 1;
+                        return;
+                    };
+                    work.ingress(port, frame, now);
+                    if frames % DRAIN_EVERY == 0 {
+                        out.fill(work, now);
+                    }
+                });
             });
+            let due = work.and_then(|work| out.take_all(work, now));
+            (taken, due, lost)
         });
-        self.due = out.take_all(&mut switch, now);
-        drop(switch);
+        self.due = due;
+        if lost > 0 {
+            shared.lock().lose(lost);
+        }
         inlet.outlet.count_received(frames, bytes);
         inlet.outlet.count_receive_drops(ring.cut() - cut_before);
         taken
@@ -291,16 +312,23 @@ impl Worker {
     /// Takes everything that is ready out of the switch and sends it.
     fn drain_switch(&mut self) {
         let shared = self.shared.clone();
-        let mut switch = shared.lock();
         let now = shared.clock.now();
         let mut out = Out {
             shared: &shared,
             ready: &mut self.ready,
             touched: &mut self.touched,
+            is_called: &mut self.is_called,
         };
-        self.due = out.take_all(&mut switch, now);
-        drop(switch);
+        let switch = shared.server.switch();
+        self.due = switch.turn(self.lane, |work| out.take_all(work?, now));
         self.send();
+    }
+
+    /// What the control plane has put into the switch, or changed, is this worker's to look after.
+    fn take_over(&self) {
+        if let Some(lane) = self.lane {
+            self.shared.lock().hand_over(lane);
+        }
     }
 
     /// Sends what has been put in line, and hands controllers what is theirs.
@@ -309,7 +337,11 @@ impl Worker {
         for at in self.touched.drain(..) {
             self.shared.outlets[at].send(epoch);
         }
-        self.shared.server.poll_cpu();
+        if std::mem::take(&mut self.is_called) {
+            self.shared.server.poll_cpu();
+            // Egress of the CPU port may have sent packets round.
+            self.take_over();
+        }
     }
 
     /// Gives the switch what the files hold, when its time has come.
@@ -386,25 +418,31 @@ struct Out<'a> {
     ready: &'a mut Vec<Port>,
     /// Outlets that have something in line.
     touched: &'a mut Vec<usize>,
+    /// Whether there is something for controllers.
+    is_called: &'a mut bool,
 }
 
 impl Out<'_> {
     /// Puts everything that may leave at `now` ns in line to be sent; when (ns) there is more.
-    fn take_all(&mut self, switch: &mut Switch, now: u64) -> Option<u64> {
-        switch.make_due_ready(now);
-        match (0..ROUNDS).all(|_| self.fill(switch, now)) {
+    fn take_all(&mut self, work: &mut Work<'_>, now: u64) -> Option<u64> {
+        work.make_due_ready(now);
+        let is_endless = (0..ROUNDS).all(|_| self.fill(work, now));
+        *self.is_called |= work.has_digests();
+        match is_endless {
             true => Some(now),
-            false => switch.next_due(),
+            false => work.next_due(),
         }
     }
 
     /// Puts what is ready in line to be sent; whether there was anything. Packets for the CPU
     /// port stay, for the server.
-    fn fill(&mut self, switch: &mut Switch, now: u64) -> bool {
-        switch.take_ready(self.ready);
+    fn fill(&mut self, work: &mut Work<'_>, now: u64) -> bool {
+        work.take_ready(self.ready);
         let mut any = false;
         for &port in self.ready.iter() {
             if Some(port) == self.shared.cpu_port {
+                work.resign(port);
+                *self.is_called = true;
                 continue;
             }
             any = true;
@@ -416,15 +454,12 @@ impl Out<'_> {
                 .flatten();
             match place {
                 Some(at) if self.shared.outlets[at].is_up() => {
-                    if self.shared.outlets[at].take(switch, port, now)
-                        && !self.touched.contains(&at)
+                    if self.shared.outlets[at].take(work, port, now) && !self.touched.contains(&at)
                     {
                         self.touched.push(at);
                     }
                 }
-                _ => {
-                    switch.flush(port);
-                }
+                _ => work.flush(port),
             }
         }
         any

@@ -541,11 +541,15 @@ pub(crate) enum Ins {
         d: Slot,
         register: u16,
         index: Slot,
+        /// A write is to follow that belongs to it: nobody else may come between.
+        hold: bool,
     },
     RegisterWrite {
         register: u16,
         index: Slot,
         a: Slot,
+        /// No more writes follow that belong to what was read before.
+        free: bool,
     },
     Count {
         counter: u16,

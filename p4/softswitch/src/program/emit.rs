@@ -310,6 +310,7 @@ impl<'a> Emitter<'a> {
                     d,
                     register: *register,
                     index,
+                    hold: false,
                 });
                 Ok(Operand {
                     slot: d,

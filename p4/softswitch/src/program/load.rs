@@ -8,6 +8,7 @@ use super::code::{Ins, Pc, Slot};
 use super::emit::{Emitter, Operand};
 use super::form::{Bodies, Form, Ways};
 use super::info::*;
+use super::law::{self, Law};
 use super::layout::Layout;
 use super::place::Place;
 use super::primitives::{Calls, Primitives};
@@ -185,7 +186,7 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
         .iter()
         .map(|list| digest_fields(list, names))
         .collect::<Result<_, _>>()?;
-    Ok(Parts {
+    let mut parts = Parts {
         params_base,
         constants_base,
         plain,
@@ -208,7 +209,14 @@ fn compile(root: &raw::Root, names: &Names, info: &Info) -> Result<Parts, LoadEr
         checksums: checksums(root, names)?,
         field_lists,
         digests,
-    })
+        law: Law::default(),
+    };
+    let actions = info.tables.iter();
+    let actions = actions.map(|t| t.actions.iter().map(|a| a.index()).collect());
+    let is_wide = root.register_arrays.iter().map(|r| r.bitwidth > 64);
+    let is_wide: Vec<bool> = is_wide.collect();
+    parts.law = law::find(&mut parts, &actions.collect::<Vec<_>>(), &is_wide);
+    Ok(parts)
 }
 
 /// Where actions begin, and the words of their parameters.

@@ -11,6 +11,7 @@ mod emit;
 mod flow;
 pub(crate) mod form;
 mod info;
+pub(crate) mod law;
 pub(crate) mod layout;
 mod load;
 mod number;
@@ -99,6 +100,7 @@ pub(crate) struct Parts {
     /// Words that field lists keep. List 0 is empty.
     pub(crate) field_lists: Vec<Vec<(Slot, u8)>>,
     pub(crate) digests: Vec<Vec<DigestField>>,
+    pub(crate) law: law::Law,
 }
 
 /// A field of a digest message.

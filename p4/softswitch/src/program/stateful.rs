@@ -48,6 +48,7 @@ impl Primitives<'_, '_> {
                 d: field.slot,
                 register,
                 index,
+                hold: false,
             });
         }
         let index = Box::new(index_ex);
@@ -75,6 +76,7 @@ impl Primitives<'_, '_> {
             register,
             index,
             a: cell.slot,
+            free: false,
         })
     }
 }

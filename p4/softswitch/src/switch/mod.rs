@@ -1,24 +1,36 @@
 //! One switch: a program, its state and the queues.
 
+mod access;
+mod copies;
+mod counts;
+mod departure;
+mod lane;
+mod lanes;
+mod port;
 pub(crate) mod queue;
+mod queueing;
 mod rate;
 mod shared;
 mod traced;
 mod traffic;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::exec::Machine;
-use crate::exec::packet::Boxed;
 use crate::ids::{Port, TableId};
 use crate::program::Program;
-use crate::program::code::Slot;
 use crate::state::State;
+pub(crate) use access::Access;
+pub use counts::ProgramDrops;
+use lane::Lane;
+pub(crate) use lane::Ledger;
+use lanes::Seat;
+use parking_lot::Mutex;
+pub use port::{QueueCounts, QueueState};
 use queue::Queues;
-pub use queue::{QueueCounts, QueueState};
+use queueing::{Agenda, Queueing};
 pub use rate::{NotARate, Rate};
 pub use shared::{Exclusive, SharedSwitch};
+pub use traffic::Work;
 
 /// How a switch is built.
 #[derive(Clone, Debug)]
@@ -100,26 +112,20 @@ pub struct SwitchStats {
 /// ports got something. Whoever drives a port calls
 /// [`dequeue`](Self::dequeue) when the port can send: the packet then goes
 /// through egress and the deparser, and comes out.
+///
+/// # Several threads
+/// Who has the switch (`&mut`) moves packets through it one by one. Behind a [`SharedSwitch`]
+/// several threads can do so at a time, each with a lane of its own: see
+/// [`Forwarder`](crate::ports::Forwarder).
 pub struct Switch {
     config: SwitchConfig,
     pub(crate) program: Option<Arc<Program>>,
     pub(crate) state: Option<Box<State>>,
-    machine: Machine,
     queues: Queues,
-    /// Recirculated packets on their way into ingress again.
-    again: VecDeque<(Boxed, traffic::Entry)>,
-    pool: Vec<Boxed>,
-    buffers: Vec<Vec<u8>>,
-    /// Lists of kept words to use again.
-    kept: Vec<Vec<(Slot, u64)>>,
-    /// Words of the frame while a clone is made.
-    saved: Vec<u64>,
-    /// The queue whose last packet has its words in the frame and nowhere
-    /// else: mostly it is the next to leave, and needs them there.
-    resident: Option<(Port, u8)>,
-    /// Headers that the packet leaves with.
-    leaving: Vec<u16>,
-    stats: SwitchStats,
+    /// Of who has the switch alone.
+    lane: Lane,
+    /// Of threads that move packets through it at the same time.
+    lanes: Vec<Mutex<Seat>>,
 }
 
 impl std::fmt::Debug for Switch {
@@ -127,7 +133,7 @@ impl std::fmt::Debug for Switch {
         f.debug_struct("Switch")
             .field("config", &self.config)
             .field("program", &self.program)
-            .field("stats", &self.stats)
+            .field("stats", &self.stats())
             .finish_non_exhaustive()
     }
 }
@@ -138,18 +144,11 @@ impl Switch {
     pub fn new(config: SwitchConfig) -> Self {
         Switch {
             queues: Queues::new(config.queues, config.queue_depth),
+            lane: Lane::new(config.digest_limit),
+            lanes: Vec::new(),
             config,
             program: None,
             state: None,
-            machine: Machine::new(),
-            again: VecDeque::new(),
-            pool: Vec::new(),
-            buffers: Vec::new(),
-            kept: Vec::new(),
-            saved: Vec::new(),
-            resident: None,
-            leaving: Vec::new(),
-            stats: SwitchStats::default(),
         }
     }
 
@@ -162,7 +161,7 @@ impl Switch {
     /// groups, sessions, queued packets) starts anew; queue depths and port
     /// states stay.
     pub fn install(&mut self, program: Arc<Program>) {
-        let state = State::new(&program, self.config.seed, self.config.digest_limit);
+        let state = State::new(&program);
         self.begin(program, Box::new(state));
         self.enter_own_entries();
     }
@@ -173,27 +172,27 @@ impl Switch {
     pub fn adopt(&mut self, other: Switch) {
         if let (Some(program), Some(state)) = (other.program, other.state) {
             self.begin(program, state);
+            self.lane.ledger.absorb(other.lane.ledger);
         }
     }
 
     /// Lets go of all packets and starts with another program and state.
     fn begin(&mut self, program: Arc<Program>, state: Box<State>) {
         for packet in self.queues.drain() {
-            self.put_back(packet);
+            self.lane.put_back(packet);
         }
-        while let Some((packet, _)) = self.again.pop_front() {
-            self.put_back(packet);
+        let seed = self.config.seed;
+        self.lane.begin(&program, seed);
+        for (number, seat) in self.lanes.iter_mut().enumerate() {
+            let Seat { lane, agenda } = seat.get_mut();
+            lane.begin(&program, lanes::seed(seed, number));
+            *agenda = Agenda::default();
         }
-        self.resident = None;
-        self.machine.prepare(&program);
         self.program = Some(program);
-        if let Some(before) = self.state.replace(state) {
-            self.stats.failed_asserts += before.failed_asserts;
-            self.stats.endless_loops += before.endless_loops;
-            self.stats.digest_drops += before.digest_drops;
-            for port in before.down {
-                self.set_port_up(port, false);
-            }
+        let before = self.state.replace(state);
+        self.lock_registers();
+        for port in before.into_iter().flat_map(|before| before.down) {
+            self.set_port_up(port, false);
         }
     }
 
@@ -226,11 +225,66 @@ impl Switch {
         self.program.as_ref()
     }
 
+    /// What moves packets through a switch that somebody has alone; `None` without a program.
+    #[inline]
+    pub(crate) fn work(&mut self) -> Option<Work<'_>> {
+        Some(Work {
+            program: self.program.as_deref()?,
+            state: self.state.as_deref_mut().map(Access::Alone),
+            queues: Queueing::Alone(&mut self.queues),
+            lane: &mut self.lane,
+            drop_port: self.config.drop_port.into(),
+        })
+    }
+
+    /// Takes a packet in on `port` at `now` ns: parser, ingress, replication,
+    /// queues. A packet-out is a packet that comes in on the CPU port, with
+    /// its controller header in front.
+    pub fn ingress(&mut self, port: Port, packet: &[u8], now: u64) {
+        match self.work() {
+            Some(mut work) => work.ingress(port, packet, now),
+            None => {
+                let stats = &mut self.lane.ledger.stats;
+                stats.received += 1;
+                stats.no_program_drops += 1;
+            }
+        }
+    }
+
+    /// Takes the next packet out of the port's queues, highest queue first
+    /// among those whose rates allow it, and runs egress and deparser on it at
+    /// `now` ns. Packets that egress drops or recirculates are skipped; they
+    /// take none of a rate's time. `None`: nothing to send now. If
+    /// [`has_queued`](Self::has_queued) still says yes, it is too early for
+    /// the next packet ([`departure`](Self::departure) says when), or the
+    /// program is sending packets round and round and the port is ready again.
+    ///
+    /// Hand the packet back with [`recycle`](Self::recycle) to have its buffer
+    /// used again.
+    pub fn dequeue(&mut self, port: Port, now: u64) -> Option<Packet> {
+        self.work()?.dequeue(port, now)
+    }
+
+    /// [`dequeue`](Self::dequeue), with the packet's bytes lent to `take`: no
+    /// buffer changes hands, and there is nothing to recycle.
+    pub fn dequeue_with<R>(
+        &mut self,
+        port: Port,
+        now: u64,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        self.work()?.dequeue_with(port, now, take)
+    }
+
+    /// [`dequeue`](Self::dequeue), with the packet's bytes appended to `out`:
+    /// how many they are.
+    pub fn dequeue_into(&mut self, port: Port, now: u64, out: &mut Vec<u8>) -> Option<usize> {
+        self.work()?.dequeue_into(port, now, out)
+    }
+
     /// Gives a packet's buffer back.
     pub fn recycle(&mut self, packet: Packet) {
-        if self.buffers.len() < 256 {
-            self.buffers.push(packet.bytes);
-        }
+        self.lane.put_buffer_back(packet.bytes);
     }
 
     /// Moves to `ports` those that got a packet since the last call, each
@@ -314,28 +368,12 @@ impl Switch {
     /// Drops everything the port has queued and says how many packets it was
     /// (the port went down).
     pub fn flush(&mut self, port: Port) -> usize {
+        let mut queues = Queueing::Alone(&mut self.queues);
         let mut count = 0;
-        while let Some(packet) = self.queues.take(port) {
-            self.put_back(packet);
+        while let Some(packet) = queues.take(port) {
+            self.lane.put_back(packet);
             count += 1;
         }
         count
-    }
-
-    /// Counts of what happened since the switch was built.
-    pub fn stats(&self) -> SwitchStats {
-        let mut stats = self.stats;
-        if let Some(state) = &self.state {
-            stats.failed_asserts += state.failed_asserts;
-            stats.endless_loops += state.endless_loops;
-            stats.digest_drops += state.digest_drops;
-        }
-        stats
-    }
-
-    fn put_back(&mut self, packet: Boxed) {
-        if self.pool.len() < 4096 {
-            self.pool.push(packet);
-        }
     }
 }

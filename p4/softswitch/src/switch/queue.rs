@@ -1,126 +1,38 @@
 //! Output queues.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 
-use super::rate::{Rate, Shaper};
+use parking_lot::Mutex;
+
+use super::port::{Defaults, PortQueues, Queue, QueueState};
+use super::queueing::{ALONE, Agenda};
+use super::rate::Rate;
 use crate::exec::packet::Boxed;
 use crate::ids::Port;
 
 /// Ports a switch can have: `bit<9>`.
 pub(crate) const PORTS: usize = 512;
 
-struct Queue {
-    packets: VecDeque<Boxed>,
-    depth: usize,
-    shaper: Shaper,
-    counts: QueueCounts,
-}
-
-/// What passed a queue since the switch was built.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueCounts {
-    /// Packets put into the queue.
-    pub packets_in: u64,
-    /// Packets that left the switch from the queue.
-    pub packets_out: u64,
-    /// Bytes of those.
-    pub bytes_out: u64,
-    /// Packets dropped because it was full.
-    pub drops: u64,
-}
-
-/// How a queue is and what passed it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueState {
-    /// Its number; the highest is served first.
-    pub queue: u8,
-    /// Packets in it now.
-    pub packets: usize,
-    /// Packets that it holds at most.
-    pub depth: usize,
-    /// How fast it may send; `None`: as fast as the port.
-    pub rate: Option<Rate>,
-    /// What passed it.
-    pub counts: QueueCounts,
-}
-
-struct PortQueues {
-    queues: Box<[Queue]>,
-    /// The rate of all its queues together.
-    shaper: Shaper,
-    /// It is in the list of ready ports.
-    listed: bool,
-    /// When the port is due, if it is in that list.
-    due: Option<u64>,
-}
-
-/// What all queues have that nobody set otherwise.
-#[derive(Clone, Copy)]
-struct Defaults {
-    queues: u8,
-    depth: usize,
-    rate: Option<Rate>,
-}
-
-impl Defaults {
-    fn port(self) -> Box<PortQueues> {
-        let mut shaper = Shaper::default();
-        shaper.set(self.rate);
-        let queue = || Queue {
-            packets: VecDeque::new(),
-            depth: self.depth,
-            shaper,
-            counts: QueueCounts::default(),
-        };
-        Box::new(PortQueues {
-            queues: (0..self.queues).map(|_| queue()).collect(),
-            shaper: Shaper::default(),
-            listed: false,
-            due: None,
-        })
-    }
-}
-
-impl PortQueues {
-    fn is_empty(&self) -> bool {
-        self.queues.iter().all(|q| q.packets.is_empty())
-    }
-
-    /// When (ns) the next packet may leave; `None`: there is none.
-    fn departure(&self) -> Option<u64> {
-        let waiting = self.queues.iter().filter(|q| !q.packets.is_empty());
-        let earliest = waiting.map(|q| q.shaper.free_at()).min()?;
-        Some(earliest.max(self.shaper.free_at()))
-    }
-}
+type Slot = Mutex<Option<Box<PortQueues>>>;
 
 /// The queues of all ports. A port's queues come into being when first used.
 pub(crate) struct Queues {
-    ports: Vec<Option<Box<PortQueues>>>,
-    defaults: Defaults,
-    ready: Vec<Port>,
-    /// Ports that have packets for which it is too early, by when they may leave.
-    due: BinaryHeap<Reverse<(u64, Port)>>,
-}
-
-/// A packet on its way out, and when (ns) it could have left.
-pub(crate) struct Popped {
-    pub(crate) packet: Boxed,
-    pub(crate) start: u64,
+    pub(super) ports: Vec<Slot>,
+    pub(super) defaults: Defaults,
+    /// Of who has all queues alone.
+    pub(super) agenda: Agenda,
 }
 
 impl Queues {
     pub(crate) fn new(queues: u8, depth: usize) -> Self {
         Queues {
-            ports: (0..PORTS).map(|_| None).collect(),
+            ports: (0..PORTS).map(|_| Slot::default()).collect(),
             defaults: Defaults {
                 queues: queues.clamp(1, 8),
                 depth,
                 rate: None,
             },
-            ready: Vec::new(),
-            due: BinaryHeap::new(),
+            agenda: Agenda::default(),
         }
     }
 
@@ -128,131 +40,60 @@ impl Queues {
         self.defaults.queues
     }
 
-    fn existing(&self, port: Port) -> Option<&PortQueues> {
-        self.ports.get(usize::from(port))?.as_deref()
+    /// A port's queues, if they are in use, without changing them.
+    fn look<R>(&self, port: Port, at: impl FnOnce(&PortQueues) -> R) -> Option<R> {
+        let slot = self.ports.get(usize::from(port))?.lock();
+        slot.as_deref().map(at)
+    }
+
+    fn existing(&mut self, port: Port) -> Option<&mut PortQueues> {
+        self.ports
+            .get_mut(usize::from(port))?
+            .get_mut()
+            .as_deref_mut()
     }
 
     fn of(&mut self, port: Port) -> Option<&mut PortQueues> {
         let defaults = self.defaults;
-        let slot = self.ports.get_mut(usize::from(port))?;
+        let slot = self.ports.get_mut(usize::from(port))?.get_mut();
         Some(slot.get_or_insert_with(|| defaults.port()))
     }
 
+    fn all(&mut self) -> impl Iterator<Item = &mut PortQueues> {
+        self.ports
+            .iter_mut()
+            .filter_map(|slot| slot.get_mut().as_deref_mut())
+    }
+
     pub(crate) fn len(&self, port: Port, queue: u8) -> usize {
-        self.existing(port)
-            .and_then(|p| p.queues.get(usize::from(queue)))
-            .map_or(0, |q| q.packets.len())
+        let len = |own: &PortQueues| own.queues.get(usize::from(queue)).map(|q| q.packets.len());
+        self.look(port, len).flatten().unwrap_or(0)
     }
 
     pub(crate) fn is_empty(&self, port: Port) -> bool {
-        self.existing(port).is_none_or(PortQueues::is_empty)
-    }
-
-    /// Whether the queue takes no more; the packet that then is dropped is counted.
-    pub(crate) fn is_full(&mut self, port: Port, queue: u8) -> bool {
-        let Some(queue) = self
-            .of(port)
-            .and_then(|p| p.queues.get_mut(usize::from(queue)))
-        else {
-            return true;
-        };
-        let full = queue.packets.len() >= queue.depth;
-        queue.counts.drops += u64::from(full);
-        full
-    }
-
-    /// Queues a packet where there is room, as [`Self::is_full`] told.
-    pub(crate) fn push(&mut self, port: Port, packet: Boxed) {
-        let Some(queues) = self.of(port) else {
-            return;
-        };
-        let queue = &mut queues.queues[usize::from(packet.queue)];
-        queue.counts.packets_in += 1;
-        queue.packets.push_back(packet);
-        if !queues.listed {
-            queues.listed = true;
-            self.ready.push(port);
-        }
-    }
-
-    /// The packet that a queue got last, while it has it.
-    pub(crate) fn last_mut(&mut self, port: Port, queue: u8) -> Option<&mut Boxed> {
-        let queues = self.ports.get_mut(usize::from(port))?.as_deref_mut()?;
-        queues
-            .queues
-            .get_mut(usize::from(queue))?
-            .packets
-            .back_mut()
-    }
-
-    /// The next packet that may leave at `now` ns: from the highest queue that has one and whose
-    /// rate allows it. `None` with packets left means that it is too early for all of them; the
-    /// port is then due at [`Self::departure`].
-    pub(crate) fn pop(&mut self, port: Port, now: u64) -> Option<Popped> {
-        let queues = self.ports.get_mut(usize::from(port))?.as_deref_mut()?;
-        let port_free = queues.shaper.free_at();
-        let next = queues
-            .queues
-            .iter_mut()
-            .rev()
-            .filter(|q| !q.packets.is_empty())
-            .filter(|q| port_free <= now && q.shaper.free_at() <= now)
-            .find_map(|q| Some((q.packets.pop_front()?, q.shaper.free_at())));
-        if let Some((packet, queue_free)) = next {
-            let start = port_free.max(queue_free).max(packet.queued_ns);
-            return Some(Popped { packet, start });
-        }
-        self.schedule(port);
-        None
-    }
-
-    /// A packet of that queue has left the port.
-    pub(crate) fn charge(&mut self, port: Port, queue: u8, start: u64, bytes: usize) {
-        let Some(port) = self
-            .ports
-            .get_mut(usize::from(port))
-            .and_then(Option::as_deref_mut)
-        else {
-            return;
-        };
-        port.shaper.charge(start, bytes);
-        let queue = &mut port.queues[usize::from(queue)];
-        queue.shaper.charge(start, bytes);
-        queue.counts.packets_out += 1;
-        queue.counts.bytes_out += bytes as u64;
+        self.look(port, PortQueues::is_empty).unwrap_or(true)
     }
 
     /// When (ns) the port's next packet may leave; `None`: it has none.
     pub(crate) fn departure(&self, port: Port) -> Option<u64> {
-        self.existing(port)?.departure()
+        self.look(port, PortQueues::departure)?
     }
 
     /// Lists the port as due when its next packet may leave.
     fn schedule(&mut self, port: Port) {
-        let Some(queues) = self
-            .ports
-            .get_mut(usize::from(port))
-            .and_then(Option::as_deref_mut)
-        else {
-            return;
-        };
-        let Some(at) = queues.departure() else {
-            return;
-        };
-        if queues.due.is_none_or(|due| at < due) {
-            queues.due = Some(at);
-            self.due.push(Reverse((at, port)));
+        if let Some(at) = self.existing(port).and_then(PortQueues::schedule) {
+            self.agenda.due.push(Reverse((at, port)));
         }
     }
 
     /// When (ns) the first of the ports becomes due.
     pub(crate) fn next_due(&mut self) -> Option<u64> {
-        while let Some(&Reverse((at, port))) = self.due.peek() {
-            if self.existing(port).is_some_and(|p| p.due == Some(at)) {
+        while let Some(&Reverse((at, port))) = self.agenda.due.peek() {
+            if self.existing(port).is_some_and(|own| own.due == Some(at)) {
                 return Some(at);
             }
             // Another time was set for it since.
-            self.due.pop();
+            self.agenda.due.pop();
         }
         None
     }
@@ -260,16 +101,15 @@ impl Queues {
     /// Makes the ports ready that are due at `now` ns.
     pub(crate) fn make_due_ready(&mut self, now: u64) {
         while self.next_due().is_some_and(|at| at <= now) {
-            let Some(Reverse((_, port))) = self.due.pop() else {
+            let Some(Reverse((_, port))) = self.agenda.due.pop() else {
                 return;
             };
-            let Some(queues) = self.of(port) else {
+            let Some(own) = self.existing(port) else {
                 continue;
             };
-            queues.due = None;
-            if !queues.listed && !queues.is_empty() {
-                queues.listed = true;
-                self.ready.push(port);
+            own.due = None;
+            if !own.is_empty() && own.keep(ALONE) {
+                self.agenda.ready.push(port);
             }
         }
     }
@@ -287,8 +127,7 @@ impl Queues {
 
     pub(crate) fn set_default_depth(&mut self, packets: usize) {
         self.defaults.depth = packets;
-        let ports = self.ports.iter_mut().flatten();
-        for queue in ports.flat_map(|p| p.queues.iter_mut()) {
+        for queue in self.all().flat_map(|own| own.queues.iter_mut()) {
             queue.depth = packets;
         }
     }
@@ -325,7 +164,7 @@ impl Queues {
     }
 
     pub(crate) fn port_rate(&self, port: Port) -> Option<Rate> {
-        self.existing(port)?.shaper.rate()
+        self.look(port, |own| own.shaper.rate())?
     }
 
     /// After a rate changed: who waits may go sooner or later.
@@ -338,15 +177,9 @@ impl Queues {
 
     /// How the port's queues are.
     pub(crate) fn states(&self, port: Port) -> Vec<QueueState> {
-        let fresh;
-        let queues = match self.existing(port) {
-            Some(queues) => queues,
-            None if usize::from(port) < PORTS => {
-                fresh = self.defaults.port();
-                &fresh
-            }
-            None => return Vec::new(),
-        };
+        if usize::from(port) >= PORTS {
+            return Vec::new();
+        }
         let state = |(number, queue): (usize, &Queue)| QueueState {
             queue: number as u8,
             packets: queue.packets.len(),
@@ -354,50 +187,74 @@ impl Queues {
             rate: queue.shaper.rate(),
             counts: queue.counts,
         };
-        queues.queues.iter().enumerate().map(state).collect()
+        let states = |own: &PortQueues| own.queues.iter().enumerate().map(state).collect();
+        self.look(port, states)
+            .unwrap_or_else(|| states(&self.defaults.port()))
     }
 
     /// The ports whose queues have been used or set.
     pub(crate) fn used_ports(&self) -> impl Iterator<Item = Port> {
         let used = self.ports.iter().enumerate();
-        used.filter(|(_, queues)| queues.is_some())
+        used.filter(|(_, slot)| slot.lock().is_some())
             .map(|(port, _)| port as Port)
     }
 
     /// Moves the ports that got a packet since the last call.
     pub(crate) fn take_ready(&mut self, ports: &mut Vec<Port>) {
         ports.clear();
-        std::mem::swap(&mut self.ready, ports);
+        std::mem::swap(&mut self.agenda.ready, ports);
         for &port in ports.iter() {
-            if let Some(queues) = self.ports[usize::from(port)].as_deref_mut() {
-                queues.listed = false;
+            if let Some(own) = self.existing(port) {
+                own.keeper = None;
             }
         }
     }
 
-    /// Takes the port's next packet whatever the rates say.
-    pub(crate) fn take(&mut self, port: Port) -> Option<Boxed> {
-        let queues = self.ports.get_mut(usize::from(port))?.as_deref_mut()?;
-        queues
-            .queues
-            .iter_mut()
-            .rev()
-            .find_map(|q| q.packets.pop_front())
+    /// Puts all ports that have packets on the agenda of who has the queues alone.
+    pub(crate) fn recall(&mut self) {
+        self.agenda = Agenda::default();
+        for port in 0..PORTS as Port {
+            let Some(own) = self.existing(port) else {
+                continue;
+            };
+            own.due = None;
+            own.keeper = (!own.is_empty()).then_some(ALONE);
+            if own.keeper.is_some() {
+                self.agenda.ready.push(port);
+            }
+        }
+    }
+
+    /// Gives a lane what is on the agenda of who has the queues alone.
+    pub(crate) fn hand_over(&mut self, agenda: &mut Agenda, lane: u8) {
+        let ready = std::mem::take(&mut self.agenda.ready);
+        for port in ready {
+            if let Some(own) = self.existing(port) {
+                own.keeper = Some(lane);
+                agenda.ready.push(port);
+            }
+        }
+        agenda.due.append(&mut self.agenda.due);
     }
 
     /// Takes everything out of all queues.
     pub(crate) fn drain(&mut self) -> Vec<Boxed> {
-        let ports = self.ports.iter_mut().flatten();
-        ports
-            .flat_map(|p| p.queues.iter_mut())
-            .flat_map(|q| q.packets.drain(..))
-            .collect()
+        self.agenda = Agenda::default();
+        let mut packets = Vec::new();
+        for own in self.all() {
+            own.keeper = None;
+            own.due = None;
+            packets.extend(own.queues.iter_mut().flat_map(|q| q.packets.drain(..)));
+        }
+        packets
     }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::port::Popped;
+    use super::super::queueing::Queueing;
     use super::*;
     use crate::exec::packet::Inner;
 
@@ -409,9 +266,24 @@ mod tests {
         })
     }
 
+    impl Queues {
+        /// Queues a packet; whether there was room.
+        fn push(&mut self, port: Port, packet: Boxed) -> bool {
+            let mut queues = Queueing::Alone(self);
+            queues
+                .offer(port, packet, |_, _, mine| assert!(mine))
+                .is_ok()
+        }
+
+        fn is_full(&mut self, port: Port, queue: u8) -> bool {
+            self.of(port).is_none_or(|own| own.room(queue).is_none())
+        }
+    }
+
     /// Takes a packet out and lets it leave with its length.
     fn leave(queues: &mut Queues, port: Port, now: u64) -> Option<usize> {
-        let Popped { packet, start } = queues.pop(port, now)?;
+        let mut queues = Queueing::Alone(queues);
+        let Popped { packet, start, .. } = queues.pop(port, now, |_| unreachable!())?;
         queues.charge(port, packet.queue, start, packet.len);
         Some(packet.len)
     }

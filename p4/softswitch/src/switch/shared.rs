@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{RwLock, RwLockWriteGuard};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Switch;
 
@@ -24,6 +24,11 @@ impl SharedSwitch {
     /// of others' use, however often they take it.
     pub fn lock(&self) -> Exclusive<'_> {
         self.0.write()
+    }
+
+    /// Waits until nobody has the switch alone.
+    pub(super) fn share(&self) -> RwLockReadGuard<'_, Switch> {
+        self.0.read()
     }
 }
 

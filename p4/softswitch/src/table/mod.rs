@@ -10,8 +10,11 @@ mod store;
 mod ternary;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::control::{ControlError, CounterData, EntryHandle, MatchField};
+use parking_lot::Mutex;
+
+use crate::control::{ControlError, EntryHandle, MatchField};
 use crate::exec::Frame;
 use crate::ids::ActionId;
 use crate::meter::Meter;
@@ -64,15 +67,29 @@ impl Target {
 }
 
 /// When an entry was last hit, and when that is looked at. All ns.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Idle {
     /// 0: no timeout.
     pub(crate) timeout: u64,
-    pub(crate) last_hit: u64,
+    last_hit: AtomicU64,
     /// When the timer was started anew: on a write, or when the entry was reported.
     pub(crate) restarted: u64,
     /// When the entry number is looked at next; 0: never.
     pub(crate) queued: u64,
+}
+
+impl Idle {
+    pub(crate) fn last_hit(&self) -> u64 {
+        self.last_hit.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of a hit at `now`; of others at the same time nothing needs to be noted.
+    #[inline]
+    pub(crate) fn note_hit(&self, now: u64) {
+        if self.last_hit() != now {
+            self.last_hit.store(now, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A table's entries.
@@ -83,10 +100,8 @@ pub(crate) struct Table {
     align: Option<Align>,
     free: Vec<u32>,
     len: usize,
-    /// Empty unless the table has a direct counter.
-    pub(crate) counters: Vec<CounterData>,
     /// Empty unless the table has a direct meter.
-    pub(crate) meters: Vec<Meter>,
+    pub(crate) meters: Vec<Mutex<Meter>>,
     /// Empty unless the table has idle timeouts.
     pub(crate) idle: Vec<Idle>,
     metadata: HashMap<u32, Box<[u8]>>,
@@ -97,9 +112,8 @@ pub(crate) struct Table {
     /// What a miss does.
     pub(crate) default: Option<Target>,
     pub(crate) default_data: Vec<u64>,
-    /// The default entry's direct counter and meter.
-    pub(crate) miss_counter: CounterData,
-    pub(crate) miss_meter: Meter,
+    /// The default entry's direct meter.
+    pub(crate) miss_meter: Mutex<Meter>,
 }
 
 impl Table {
@@ -127,7 +141,6 @@ impl Table {
             align,
             free: Vec::new(),
             len: 0,
-            counters: Vec::new(),
             meters: Vec::new(),
             idle: Vec::new(),
             metadata: HashMap::new(),
@@ -137,8 +150,7 @@ impl Table {
             with_idle: info.idle_timeout,
             default: None,
             default_data: Vec::new(),
-            miss_counter: CounterData::default(),
-            miss_meter: Meter::default(),
+            miss_meter: Mutex::default(),
         }
     }
 
@@ -232,11 +244,8 @@ impl Table {
         };
         let at = entry as usize;
         self.store.set_key(entry, key, priority);
-        if let Some(counter) = self.counters.get_mut(at) {
-            *counter = CounterData::default();
-        }
         if let Some(meter) = self.meters.get_mut(at) {
-            *meter = Meter::default();
+            *meter.get_mut() = Meter::default();
         }
         self.index.insert(&self.store, entry);
         self.len += 1;
@@ -244,11 +253,8 @@ impl Table {
     }
 
     fn grow(&mut self) -> u32 {
-        if self.with_counter {
-            self.counters.push(CounterData::default());
-        }
         if self.with_meter {
-            self.meters.push(Meter::default());
+            self.meters.push(Mutex::default());
         }
         if self.with_idle {
             self.idle.push(Idle::default());
@@ -267,7 +273,7 @@ impl Table {
             idle.timeout = timeout;
             idle.restarted = now;
             if new {
-                idle.last_hit = now;
+                *idle.last_hit.get_mut() = now;
             }
         }
     }

@@ -379,7 +379,7 @@ impl Run<'_> {
 
     /// The member that a group is going to choose.
     fn choice(&self, profile: usize, group: &GroupState) -> Option<u32> {
-        let mut random = self.state.random.clone();
+        let mut random = self.ledger.random.clone();
         if group.random {
             return group.pick(random.next());
         }

@@ -198,10 +198,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PORT:RATE")]
     pub(crate) port_rate: Vec<PortRateLimit>,
 
-    /// Threads that receive, process and send [default: one per core, and no more than
-    /// interfaces].
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<std::num::NonZeroUsize>,
+    /// Threads that receive, process and send packets at the same time [default: one per core,
+    /// and no more than interfaces; 1 with --trace and --use-files].
+    #[arg(long, value_name = "N", alias = "threads")]
+    pub(crate) workers: Option<std::num::NonZeroUsize>,
 
     /// Serves metrics for Prometheus at http://ADDRESS:PORT/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -545,7 +545,7 @@ mod tests {
             ("--no-p4 --p4info x", "--p4info"),
             ("--no-p4 --log-console --log-file x", "--log-file"),
             ("--no-p4 --use-files 1 --pcap", "--pcap"),
-            ("--no-p4 --threads 0", "--threads"),
+            ("--no-p4 --workers 0", "--workers"),
             ("--no-p4 --queue-rate 1/1:9mbit", "--priority-queues"),
             ("--no-p4 --queue-depth 1/x:9", "--queue-depth"),
             ("--no-p4 --port-rate 9mbit", "--port-rate"),

@@ -8,6 +8,7 @@ use p4runtime::switch::v1::{
     self, ListHashesRequest, ListPortsRequest, ListQueuesRequest, SetQueuesRequest,
 };
 use p4runtime::transport::{self, Tls};
+use serde::Serialize;
 use softswitch::manage::{rate_from_message, rate_to_message};
 use softswitch::{Port, Rate};
 use tonic::transport::Channel;
@@ -186,21 +187,21 @@ pub(crate) async fn run(words: Vec<String>) -> Result<(), Failure> {
         } => {
             let mut switch = connect(&common).await?;
             let answer = switch.list_ports(ListPortsRequest {}).await;
-            print_ports(&said(answer)?.ports, common.format);
+            print_ports(&said(answer)?.ports, common.format)?;
         }
         What::Hash {
             command: HashCommand::Show { common },
         } => {
             let mut switch = connect(&common).await?;
             let answer = switch.list_hashes(ListHashesRequest {}).await;
-            hashes::print(&said(answer)?.hashes, common.format);
+            hashes::print(&said(answer)?.hashes, common.format)?;
         }
         What::Hash {
             command: HashCommand::Set { wanted, common },
         } => {
             let mut switch = connect(&common).await?;
             let answer = switch.set_hash(wanted.request()).await;
-            hashes::print(said(answer)?.hash.as_slice(), common.format);
+            hashes::print(said(answer)?.hash.as_slice(), common.format)?;
         }
         What::Queue {
             command: QueueCommand::Show { port, common },
@@ -210,7 +211,7 @@ pub(crate) async fn run(words: Vec<String>) -> Result<(), Failure> {
                 port: port.map(u32::from),
             };
             let answer = switch.list_queues(request).await;
-            print_queues(&said(answer)?.queues, common.format);
+            print_queues(&said(answer)?.queues, common.format)?;
         }
         What::Queue {
             command:
@@ -232,7 +233,7 @@ pub(crate) async fn run(words: Vec<String>) -> Result<(), Failure> {
                 port_rate: port_rate.map(Limit::message),
             };
             let answer = switch.set_queues(request).await;
-            print_queues(&said(answer)?.queues, common.format);
+            print_queues(&said(answer)?.queues, common.format)?;
         }
     }
     Ok(())
@@ -276,88 +277,120 @@ fn rate_text(rate: Option<&v1::Rate>) -> String {
     }
 }
 
-fn print_ports(ports: &[v1::Port], format: Format) {
-    if format == Format::Text {
+/// A port, as JSON tells it.
+#[derive(Serialize)]
+struct PortRow<'a> {
+    port: u32,
+    interface: &'a str,
+    up: bool,
+    rate: String,
+    received_packets: u64,
+    received_bytes: u64,
+    receive_drops: u64,
+    sent_packets: u64,
+    sent_bytes: u64,
+    send_drops: u64,
+}
+
+impl<'a> From<&'a v1::Port> for PortRow<'a> {
+    fn from(port: &'a v1::Port) -> Self {
+        let counters = port.counters.unwrap_or_default();
+        PortRow {
+            port: port.port,
+            interface: &port.interface,
+            up: port.up,
+            rate: rate_text(port.rate.as_ref()),
+            received_packets: counters.received_packets,
+            received_bytes: counters.received_bytes,
+            receive_drops: counters.receive_drops,
+            sent_packets: counters.sent_packets,
+            sent_bytes: counters.sent_bytes,
+            send_drops: counters.send_drops,
+        }
+    }
+}
+
+/// A queue, as JSON tells it.
+#[derive(Serialize)]
+struct QueueRow {
+    port: u32,
+    queue: u32,
+    packets: u64,
+    depth_packets: u64,
+    rate: String,
+    packets_in: u64,
+    packets_out: u64,
+    bytes_out: u64,
+    drops: u64,
+}
+
+impl From<&v1::Queue> for QueueRow {
+    fn from(queue: &v1::Queue) -> Self {
+        let counters = queue.counters.unwrap_or_default();
+        QueueRow {
+            port: queue.port,
+            queue: queue.queue,
+            packets: queue.packets,
+            depth_packets: queue.depth_packets,
+            rate: rate_text(queue.rate.as_ref()),
+            packets_in: counters.packets_in,
+            packets_out: counters.packets_out,
+            bytes_out: counters.bytes_out,
+            drops: counters.drops,
+        }
+    }
+}
+
+fn print_ports(ports: &[v1::Port], format: Format) -> Result<(), Failure> {
+    let rows: Vec<PortRow<'_>> = ports.iter().map(PortRow::from).collect();
+    if format == Format::Json {
+        return print_json(&rows);
+    }
+    println!(
+        "{:>4}  {:<15} {:<5} {:>10} {:>14} {:>14} {:>10}",
+        "port", "interface", "state", "rate", "received", "sent", "not sent"
+    );
+    for row in rows {
         println!(
             "{:>4}  {:<15} {:<5} {:>10} {:>14} {:>14} {:>10}",
-            "port", "interface", "state", "rate", "received", "sent", "not sent"
+            row.port,
+            row.interface,
+            if row.up { "up" } else { "down" },
+            row.rate,
+            row.received_packets,
+            row.sent_packets,
+            row.send_drops
         );
     }
-    let mut rows = Vec::new();
-    for port in ports {
-        let counters = port.counters.unwrap_or_default();
-        let state = if port.up { "up" } else { "down" };
-        let rate = rate_text(port.rate.as_ref());
-        match format {
-            Format::Text => println!(
-                "{:>4}  {:<15} {state:<5} {rate:>10} {:>14} {:>14} {:>10}",
-                port.port,
-                port.interface,
-                counters.received_packets,
-                counters.sent_packets,
-                counters.send_drops
-            ),
-            Format::Json => rows.push(format!(
-                "{{\"port\": {}, \"interface\": {:?}, \"up\": {}, \"rate\": \"{rate}\", \
-                 \"received_packets\": {}, \"received_bytes\": {}, \"receive_drops\": {}, \
-                 \"sent_packets\": {}, \"sent_bytes\": {}, \"send_drops\": {}}}",
-                port.port,
-                port.interface,
-                port.up,
-                counters.received_packets,
-                counters.received_bytes,
-                counters.receive_drops,
-                counters.sent_packets,
-                counters.sent_bytes,
-                counters.send_drops
-            )),
-        }
-    }
-    print_rows(&rows, format);
+    Ok(())
 }
 
-fn print_queues(queues: &[v1::Queue], format: Format) {
-    if format == Format::Text {
+fn print_queues(queues: &[v1::Queue], format: Format) -> Result<(), Failure> {
+    let rows: Vec<QueueRow> = queues.iter().map(QueueRow::from).collect();
+    if format == Format::Json {
+        return print_json(&rows);
+    }
+    println!(
+        "{:>4} {:>5} {:>8} {:>8} {:>10} {:>14} {:>14} {:>10}",
+        "port", "queue", "packets", "depth", "rate", "in", "out", "dropped"
+    );
+    for row in rows {
         println!(
             "{:>4} {:>5} {:>8} {:>8} {:>10} {:>14} {:>14} {:>10}",
-            "port", "queue", "packets", "depth", "rate", "in", "out", "dropped"
+            row.port,
+            row.queue,
+            row.packets,
+            row.depth_packets,
+            row.rate,
+            row.packets_in,
+            row.packets_out,
+            row.drops
         );
     }
-    let mut rows = Vec::new();
-    for queue in queues {
-        let counters = queue.counters.unwrap_or_default();
-        let rate = rate_text(queue.rate.as_ref());
-        match format {
-            Format::Text => println!(
-                "{:>4} {:>5} {:>8} {:>8} {rate:>10} {:>14} {:>14} {:>10}",
-                queue.port,
-                queue.queue,
-                queue.packets,
-                queue.depth_packets,
-                counters.packets_in,
-                counters.packets_out,
-                counters.drops
-            ),
-            Format::Json => rows.push(format!(
-                "{{\"port\": {}, \"queue\": {}, \"packets\": {}, \"depth_packets\": {}, \
-                 \"rate\": \"{rate}\", \"packets_in\": {}, \"packets_out\": {}, \
-                 \"bytes_out\": {}, \"drops\": {}}}",
-                queue.port,
-                queue.queue,
-                queue.packets,
-                queue.depth_packets,
-                counters.packets_in,
-                counters.packets_out,
-                counters.bytes_out,
-                counters.drops
-            )),
-        }
-    }
-    print_rows(&rows, format);
+    Ok(())
 }
 
-pub(crate) fn print_rows(rows: &[String], format: Format) {
-    if format == Format::Json {
-        println!("[{}]", rows.join(",\n "));
-    }
+pub(crate) fn print_json(rows: &impl Serialize) -> Result<(), Failure> {
+    println!("{}", sonic_rs::to_string_pretty(rows)?);
+    Ok(())
 }

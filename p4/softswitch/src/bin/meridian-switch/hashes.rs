@@ -2,8 +2,10 @@
 
 use clap::Args;
 use p4runtime::switch::v1::{self, SetHashRequest};
+use serde::Serialize;
 
-use crate::client::{Format, print_rows};
+use crate::Failure;
+use crate::client::{Format, print_json};
 
 /// What a hash is to compute.
 #[derive(Debug, Args)]
@@ -59,42 +61,57 @@ fn number(text: &str) -> Result<u64, String> {
     read.map_err(|_| format!("{text:?} is not a number below 2^64, such as 4129 or 0x1021"))
 }
 
-pub(crate) fn print(hashes: &[v1::Hash], format: Format) {
-    if format == Format::Text {
-        println!(
-            "{:<24} {:>4} {:>18} {:>18} {:>18} {:<9} statement",
-            "name", "bits", "polynomial", "init", "xor-out", "reflect"
-        );
-    }
-    let mut rows = Vec::new();
-    for hash in hashes {
+/// A hash, as JSON tells it.
+#[derive(Serialize)]
+struct HashRow<'a> {
+    name: &'a str,
+    bits: u32,
+    polynomial: u64,
+    init: u64,
+    xor_out: u64,
+    reflect_in: bool,
+    reflect_out: bool,
+    source: &'a str,
+}
+
+impl<'a> From<&'a v1::Hash> for HashRow<'a> {
+    fn from(hash: &'a v1::Hash) -> Self {
         let crc = hash.crc.unwrap_or_default();
-        let reflect = match (crc.reflect_in, crc.reflect_out) {
+        HashRow {
+            name: &hash.name,
+            bits: hash.bits,
+            polynomial: crc.polynomial,
+            init: crc.init,
+            xor_out: crc.xor_out,
+            reflect_in: crc.reflect_in,
+            reflect_out: crc.reflect_out,
+            source: &hash.source,
+        }
+    }
+}
+
+pub(crate) fn print(hashes: &[v1::Hash], format: Format) -> Result<(), Failure> {
+    let rows: Vec<HashRow<'_>> = hashes.iter().map(HashRow::from).collect();
+    if format == Format::Json {
+        return print_json(&rows);
+    }
+    println!(
+        "{:<24} {:>4} {:>18} {:>18} {:>18} {:<9} statement",
+        "name", "bits", "polynomial", "init", "xor-out", "reflect"
+    );
+    for row in rows {
+        let reflect = match (row.reflect_in, row.reflect_out) {
             (true, true) => "in, out",
             (true, false) => "in",
             (false, true) => "out",
             (false, false) => "no",
         };
-        match format {
-            Format::Text => println!(
-                "{:<24} {:>4} {:>#18x} {:>#18x} {:>#18x} {reflect:<9} {}",
-                hash.name, hash.bits, crc.polynomial, crc.init, crc.xor_out, hash.source
-            ),
-            Format::Json => rows.push(format!(
-                "{{\"name\": {:?}, \"bits\": {}, \"polynomial\": {}, \"init\": {}, \
-                 \"xor_out\": {}, \"reflect_in\": {}, \"reflect_out\": {}, \"source\": {:?}}}",
-                hash.name,
-                hash.bits,
-                crc.polynomial,
-                crc.init,
-                crc.xor_out,
-                crc.reflect_in,
-                crc.reflect_out,
-                hash.source
-            )),
-        }
+        println!(
+            "{:<24} {:>4} {:>#18x} {:>#18x} {:>#18x} {reflect:<9} {}",
+            row.name, row.bits, row.polynomial, row.init, row.xor_out, row.source
+        );
     }
-    print_rows(&rows, format);
+    Ok(())
 }
 
 #[cfg(test)]

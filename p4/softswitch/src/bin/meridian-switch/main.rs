@@ -161,7 +161,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
         address = %listener.local_addr()?,
         device_id = args.device_id,
         ports = args.interfaces.len(),
-        threads = forwarder.threads(),
+        workers = forwarder.workers(),
         "P4Runtime server listening"
     );
     let rpcs = RpcCounts::default();
@@ -171,6 +171,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
             server: server.clone(),
             ports: forwarder.ports(),
             rpcs: rpcs.clone(),
+            workers: forwarder.workers(),
         };
         tokio::spawn(metrics.serve(listener));
     }
@@ -190,7 +191,11 @@ async fn listen(flag: &str, address: SocketAddr) -> Result<TcpListener, Failure>
 
 fn open_ports(server: &Server, clock: Arc<dyn Clock>, args: &Args) -> Result<Forwarder, Failure> {
     let config = ForwarderConfig {
-        threads: args.threads.map(usize::from),
+        workers: match args.trace {
+            // One packet's way at a time is told.
+            Some(_) => Some(1),
+            None => args.workers.map(usize::from),
+        },
         dump: args.dump_packet_data,
     };
     if let Some(seconds) = args.use_files {

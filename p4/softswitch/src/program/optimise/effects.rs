@@ -154,12 +154,16 @@ fn externs(program: &Program, ins: Ins, note: &mut Note<'_>) -> bool {
     use Ins::*;
     let parts = &program.parts;
     match ins {
-        RegisterRead { d, register, index } => {
+        RegisterRead {
+            d, register, index, ..
+        } => {
             note(Read, index, 1);
             // An index beyond the array leaves the words alone.
             note(Maybe, d, program.registers()[at(register)].limbs());
         }
-        RegisterWrite { register, index, a } => {
+        RegisterWrite {
+            register, index, a, ..
+        } => {
             note(Read, index, 1);
             note(Read, a, program.registers()[at(register)].limbs());
         }
