@@ -422,7 +422,7 @@ impl<'a> World<'a> {
             Some(windows) => {
                 let echo = |index: &u32| self.echoes.get(*index as usize).map_or(&[][..], |e| e);
                 let echoes: Vec<&[u32]> = reached.iter().map(echo).collect();
-                windows.shares(&self.filler, &streams, &echoes, self.from_nics)
+                windows.shares(&self.filler, &streams, &echoes)
             }
             None => self.filler.shares(&streams),
         };

@@ -63,14 +63,12 @@ const PRECISION: f64 = 1e-5;
 
 impl Windows {
     /// The rates of `streams` alone on the fabric, and the link that delays each most. Acknowledgements of each wait
-    /// on the links of `echoes`. Of links in a row that are just full it is the first, a NIC's (`from_nics`), before
-    /// which packets wait.
+    /// on the links of `echoes`.
     pub(super) fn shares(
         &self,
         filler: &Filler,
         streams: &[&Stream],
         echoes: &[&[u32]],
-        from_nics: &[bool],
     ) -> Vec<Share> {
         let mut links: Vec<u32> = streams
             .iter()
@@ -103,19 +101,12 @@ impl Windows {
             }
         }
         let capacity: Vec<f64> = links.iter().map(|l| filler.capacity(*l)).collect();
-        let from_nic = |place: &usize| {
-            from_nics
-                .get(links[*place] as usize)
-                .is_some_and(|nic| *nic)
-        };
-        let (mut order, switches): (Vec<usize>, Vec<usize>) = (0..links.len()).partition(from_nic);
-        order.extend(switches);
         let mut queue = vec![0.0; links.len()];
         let mut delay = vec![self.delay_s; streams.len()];
         for _ in 0..SWEEPS {
             let mut worst: f64 = 0.0;
-            for &link in &order {
-                let over = self.settle(capacity[link], &on[link], &mut queue[link], &mut delay);
+            for (link, crowd) in on.iter().enumerate() {
+                let over = self.settle(capacity[link], crowd, &mut queue[link], &mut delay);
                 worst = worst.max(over);
             }
             if worst < PRECISION {
@@ -248,7 +239,7 @@ mod tests {
             delay_s: 1e-6,
         };
         let streams: Vec<&Stream> = streams.iter().collect();
-        let shares = windows.shares(&Filler::new(capacity), &streams, &[], &[]);
+        let shares = windows.shares(&Filler::new(capacity), &streams, &[]);
         shares.iter().map(|share| share.bps / 1e9).collect()
     }
 
@@ -273,23 +264,6 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_links_in_a_row_waits_in_the_nic() {
-        let windows = Windows {
-            bits: 8e6,
-            delay_s: 1e-6,
-        };
-        // Two flows the other way round: each's acknowledgements cross the other's switch link, not its NIC's.
-        let streams = [stream(1, &[0, 3]), stream(1, &[1, 2])];
-        let streams: Vec<&Stream> = streams.iter().collect();
-        let filler = Filler::new(&[LINK; 4]);
-        let nics = [false, false, true, true];
-        let shares = windows.shares(&filler, &streams, &[&[1], &[0]], &nics);
-        for share in shares {
-            assert!((share.bps / LINK as f64 - 1.0).abs() < 1e-3, "{share:?}");
-        }
-    }
-
-    #[test]
     fn acknowledgements_that_wait_slow_their_flow() {
         let windows = Windows {
             bits: 8e6,
@@ -304,7 +278,7 @@ mod tests {
         ];
         let streams: Vec<&Stream> = streams.iter().collect();
         let filler = Filler::new(&[LINK, LINK]);
-        let shares = windows.shares(&filler, &streams, &[&[1], &[], &[], &[]], &[]);
+        let shares = windows.shares(&filler, &streams, &[&[1], &[], &[], &[]]);
         assert!(shares[0].bps < 0.7 * shares[1].bps, "{shares:?}");
         let sum = shares[0].bps + shares[1].bps;
         assert!((sum / LINK as f64 - 1.0).abs() < 1e-3, "{shares:?}");
@@ -317,7 +291,7 @@ mod tests {
             delay_s: 2e-6,
         };
         let stream = stream(1, &[0]);
-        let shares = windows.shares(&Filler::new(&[LINK]), &[&stream], &[], &[]);
+        let shares = windows.shares(&Filler::new(&[LINK]), &[&stream], &[]);
         assert!((shares[0].bps - 4e9).abs() < 1.0, "{shares:?}");
         assert_eq!(shares[0].link, None);
     }

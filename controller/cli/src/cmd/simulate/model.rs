@@ -80,7 +80,7 @@ impl Model {
         let from_nics = from_nics(&bed.topology);
         // Rates that marks set do not depend on how long acknowledgements take.
         let echoes = if self.independent && control == Control::Window {
-            self.echoes(echoes, &from_nics)
+            self.echoes(echoes)
         } else {
             Vec::new()
         };
@@ -93,13 +93,12 @@ impl Model {
         simulate_on(&fabric, &[run], |_| {})[0].took_ns + times.last_start + times.latency
     }
 
-    /// By stream, the directed links on which its flow's acknowledgements can wait: a NIC sends them before data.
-    fn echoes(&self, paths: &[Option<Path>], from_nics: &[bool]) -> Vec<Vec<u32>> {
+    /// By stream, the directed links of its flow's acknowledgements.
+    fn echoes(&self, paths: &[Option<Path>]) -> Vec<Vec<u32>> {
         let mut echoes = vec![Vec::new(); self.streams.len()];
         for ((stream, _), path) in self.part.iter().zip(paths) {
             let steps = path.iter().flat_map(|path| &path.steps);
-            let links = steps.map(|step| step.link * 2 + u32::from(step.upward));
-            echoes[*stream].extend(links.filter(|link| !from_nics[*link as usize]));
+            echoes[*stream].extend(steps.map(|step| step.link * 2 + u32::from(step.upward)));
         }
         echoes
     }
